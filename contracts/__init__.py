@@ -1,0 +1,1 @@
+"""Names of everything: types, schemas, merge, bounds, redaction. No I/O, no clock, no randomness."""

@@ -1,0 +1,100 @@
+"""Actions as data: what a tool is called, which arguments it takes, what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from contracts.base import Frozen, JsonObject
+
+Effect = Literal["none", "read", "edit", "command", "outside"]
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """One tool of the grammar.
+
+    `args` is the JSON Schema of the canonical arguments: a closed object. `effect` says what it may change:
+    `none` (ask, finish, wait), `read`, `edit` (files of the worktree, promised digests), `command` (a named
+    command), `outside` (the world beyond the worktree). `alone`: may not stand inside a `batch`.
+    `summary` is the line that the model reads.
+    """
+
+    name: str
+    args: JsonObject = field(hash=False)
+    summary: str
+    effect: Effect = "read"
+    alone: bool = False
+
+
+class Block(Frozen):
+    """A piece of an observation. `text` is already cut to its limit; `total` is the size before the cut, in
+    bytes; `artifact` names the full text where one was kept."""
+
+    title: str
+    text: str = ""
+    total: int | None = None
+    artifact: str | None = None
+
+
+class RanCommand(Frozen):
+    """A named command that was run. `exit` is None when it was ended by us; `must` as the task declares it."""
+
+    name: str
+    exit: int | None
+    timed_out: bool = False
+    must: Literal["any", "pass"] = "any"
+    took: float = 0.0
+
+
+class ActionCall(Frozen):
+    """A staged action handed to its adapter. `key` is the idempotency key, `step` its number, `answer` what a
+    person said to an `ask`, `head` the commit that the step began on (a probe compares with it)."""
+
+    tool: str
+    args: JsonObject
+    key: str
+    step: int
+    answer: str | None = None
+    head: str = "HEAD"
+
+
+class ActionResult(Frozen):
+    """What the adapter says it did (a claim until a reading confirms it).
+
+    ok        False: nothing (or not all) was done; `code` and `say` teach the model what to do instead.
+    promised  path -> sha256 hex of the bytes that must now be there, or None where the file must be gone.
+    blocks    what the next observation shows.
+    ran       the named commands that were run.
+    committed the commit that already holds this deed, after a crash between commit and record.
+    took      seconds.
+    """
+
+    ok: bool = True
+    code: str = ""
+    say: str = ""
+    excerpt: str = ""
+    blocks: tuple[Block, ...] = ()
+    promised: dict[str, str | None] = {}
+    ran: tuple[RanCommand, ...] = ()
+    committed: str | None = None
+    took: float = 0.0
+
+
+class Probed(Frozen):
+    """What `Action.probe` found: `happened` (with the result to verify), `not_yet`, or `unknown`."""
+
+    kind: Literal["happened", "not_yet", "unknown"]
+    result: ActionResult | None = None
+    why: str = ""
+
+
+def closed(properties: JsonObject, required: tuple[str, ...] = (), **more: Any) -> JsonObject:
+    """A closed object schema: the only kind of object that the grammar has."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **more,
+    }

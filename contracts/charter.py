@@ -1,0 +1,46 @@
+"""The charter: what a run may not change about itself. Compiled once from task, contract folder and agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from contracts.actions import ActionSpec
+from contracts.base import JsonObject
+from contracts.dialects import Dialect
+from contracts.explain import Checker
+from contracts.intent import IntentContract
+from contracts.paths import PathPolicy
+from contracts.reply import AgentProfile
+from contracts.state import StateSchema
+from contracts.task import Price, Task
+
+
+@dataclass(frozen=True)
+class Charter:
+    """skill: the text P. grammar: the actions as the model reads them. digests: sha256 of task, skill, intent
+    and schema. `checks` is every check's name, `edit_checks` those read after an edit. `price` is None when
+    the agent's money cost can't be known; then the money cap can't be enforced (and is said not to be)."""
+
+    task: Task
+    intent: IntentContract
+    skill: str
+    schema: StateSchema
+    specs: tuple[ActionSpec, ...]
+    grammar: str
+    dialect: Dialect
+    paths: PathPolicy
+    agent: AgentProfile
+    price: Price | None = None
+    price_known: bool = True
+    checks: tuple[str, ...] = ()
+    edit_checks: tuple[str, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
+    checkers: dict[str, Checker] = field(default_factory=dict)
+
+    def arguments(self, tool: str, args: JsonObject) -> list[str]:
+        """What is wrong with the arguments of an allowed tool, in sentences; empty when they are valid."""
+        return [str(error) for error in self.checkers[tool].errors(args)]
+
+    def spec(self, tool: str) -> ActionSpec | None:
+        """The spec of an allowed tool, or None."""
+        return next((spec for spec in self.specs if spec.name == tool), None)

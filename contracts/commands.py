@@ -1,0 +1,119 @@
+"""A command that the model may name: its argv with placeholders, its parameters, its promises."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from contracts.base import Frozen
+from contracts.units import CommandLine, Duration, Many, Name, OptionalArgv, Text, invalid
+
+# `{name}` is filled in, `{{name}}` stands for the text `{name}`, `${NAME}` is the shell's own.
+_PLACE = re.compile(r"\{(\{[a-z][a-z0-9_]*\})\}|(?<![${])\{([a-z][a-z0-9_]*)\}")
+
+
+class Param(Frozen):
+    """What a parameter's value may be; exactly one of the two."""
+
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = Field(
+        default=None, description="regular expression that the whole value must match"
+    )
+    enum: Annotated[Many[Text], Field(min_length=1)] | None = Field(
+        default=None, description="the allowed values"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Param:
+        if (self.pattern is None) == (self.enum is None):
+            raise invalid("a param has either `pattern` or `enum`")
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise invalid(f"the pattern is no regular expression: {error}") from None
+        return self
+
+    def accepts(self, value: str) -> bool:
+        """Whether `value` may be filled in. The whole value must match; a NUL or line break never does."""
+        if re.search(r"[\x00\r\n]", value):
+            return False
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, value) is not None
+        return value in (self.enum or ())
+
+
+class Command(Frozen):
+    """What `run` may name. `{param}` is filled in, `{{x}}` is the text {x}."""
+
+    run: CommandLine = Field(description="a list is exec, a text is sh -c; {param} is filled in")
+    params: dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")], Param] = Field(
+        default_factory=dict, description="what may be filled in, by name"
+    )
+    timeout: Duration = Field(default=300.0, description="longest time of one run")
+    must: Literal["any", "pass"] = Field(
+        default="any", description="pass: an exit code other than 0 refutes the step"
+    )
+    effects: Many[Name] = Field(default=(), description="declared effects outside the worktree")
+    probe: OptionalArgv = Field(default=(), description="exit 0: it happened; 1: it did not")
+    network: bool = Field(default=False, description="whether it may use the network")
+
+    @model_validator(mode="after")
+    def _filled(self) -> Command:
+        run, probe = set(_names(self.run)), set(_names(self.probe))
+        for name in sorted((run | probe) - self.params.keys()):
+            raise invalid(f"{{{name}}} has no entry in params; for the text itself write {{{{{name}}}}}")
+        for name in sorted(self.params.keys() - run):
+            raise invalid(f"param {name!r} is used nowhere in run: write {{{name}}} where it belongs")
+        if isinstance(self.run, str) and (quoted := _in_quotes(self.run)):
+            # Within quotes the value's own quoting would end them, and the value could become code.
+            raise invalid(
+                f"{{{quoted}}} stands within quotes; the value is quoted for you: leave the quotes out"
+            )
+        return self
+
+    def filled(self, values: Mapping[str, str]) -> str | tuple[str, ...]:
+        """`run` with `values` filled in; in a text each value is quoted for the shell. Raises ValueError
+        unless `values` has exactly the params, each accepted."""
+        return self._fill(self.run, values)
+
+    def filled_probe(self, values: Mapping[str, str]) -> tuple[str, ...]:
+        """`probe` with `values` filled in; empty when there is none. Raises ValueError as `filled`."""
+        filled = self._fill(self.probe, values)
+        return filled if isinstance(filled, tuple) else ()
+
+    def _fill(self, line: str | tuple[str, ...], values: Mapping[str, str]) -> str | tuple[str, ...]:
+        if values.keys() != self.params.keys():
+            raise ValueError(f"params are {sorted(self.params)}, given are {sorted(values)}")
+        for name, value in values.items():
+            if not self.params[name].accepts(value):
+                raise ValueError(f"param {name!r} does not accept {value[:200]!r}")
+        if isinstance(line, str):
+            return _PLACE.sub(lambda m: m[1] or shlex.quote(values[m[2]]), line)
+        return tuple(_PLACE.sub(lambda m: m[1] or values[m[2]], word) for word in line)
+
+
+def _names(line: str | tuple[str, ...]) -> Iterator[str]:
+    for word in (line,) if isinstance(line, str) else line:
+        yield from (match[2] for match in _PLACE.finditer(word) if match[2])
+
+
+def _in_quotes(text: str) -> str | None:
+    """The first placeholder that stands within shell quotes, or right after a backslash."""
+    quote, places = "", {match.start(): match[2] for match in _PLACE.finditer(text) if match[2]}
+    skip = False
+    for at, char in enumerate(text):
+        if at in places and (quote or skip):
+            return places[at]
+        if skip:
+            skip = False
+        elif char == "\\" and quote != "'":
+            skip = True
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+    return None

@@ -1,0 +1,232 @@
+"""What test runners print about themselves: counts, failed tests, the first failure's text. Pure.
+
+Understood: pytest, unittest, go test, cargo test, jest, vitest, node:test. Counts of several runs in one
+output are added up. A text that no runner wrote gives None, which is never taken as "no failures".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from contracts.readings import TestCounts
+from contracts.text import clean
+
+MAX_FAILURES = 20
+TRACE_LINES = 60
+
+_PYTEST_WORDS = (
+    "passed|failed|skipped|deselected|xfailed|xpassed|errors?|warnings?|rerun|subtests passed|subtests failed"
+)
+_PYTEST = re.compile(
+    rf"^(?:=+ )?(\d+ (?:{_PYTEST_WORDS})(?:, \d+ (?:{_PYTEST_WORDS}))*|no tests (?:ran|collected)(?: \(.*\))?) in "
+    r"[\d.]+s(?: \([\d:, days]+\))?(?: =+)?$",
+    re.M,
+)
+_PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.M)
+_UNITTEST = re.compile(
+    r"^Ran (\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \(([^)\n]*)\))?$", re.M
+)
+_UNITTEST_FAILED = re.compile(r"^(?:FAIL|ERROR): (.+)$", re.M)
+_CARGO = re.compile(r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.M)
+_CARGO_FAILED = re.compile(r"^test (.+?) \.\.\. FAILED$", re.M)
+_GO = re.compile(r"^[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([\d.]+s\)$", re.M)
+_GO_PACKAGE = re.compile(r"^(ok|FAIL|\?|---)[ \t]+(\S+)(?:[ \t]+(.*))?$", re.M)
+_JEST = re.compile(r"^Tests:[ ]+(\d+ \w+(?:, \d+ \w+)*)$", re.M)
+_JEST_FAILED = re.compile(r"^\s*● (?!Console$)(.+)$", re.M)
+_VITEST = re.compile(r"^ *Tests  (\d+ [a-z ]+(?:\| \d+ [a-z ]+)*\(\d+\)|no tests)$", re.M)
+_VITEST_FAILED = re.compile(r"^ *(?:FAIL|×) {1,2}(\S+ > .+)$", re.M)
+_NODE = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.M)
+_NODE_FAILED = re.compile(r"^\s*(?:not ok \d+ - (.+?)(?: # .*)?|✖ (.+?) \([\d.]+ms\)(?: # .*)?)$", re.M)
+
+
+def parse_counts(text: str | bytes) -> TestCounts | None:
+    """The counts that a test runner printed, or None. What was expected to fail (xfailed, xpassed, todo) is
+    counted as skipped, so that marking a test so can't hide it. At most 20 names of failed tests."""
+    text = clean(text)
+    for parse in _PARSERS:
+        found = parse(text)
+        if found is not None:
+            return found
+    return None
+
+
+def first_trace(text: str | bytes, lines: int = TRACE_LINES) -> str:
+    """The text of the first failure, at most `lines` lines (the middle is cut), or empty."""
+    text = clean(text)
+    found = min(
+        ((match.start(), match[0]) for pattern in _TRACES if (match := pattern.search(text))),
+        default=(0, ""),
+    )[1]
+    rows = found.strip("\n").split("\n")
+    if len(rows) <= lines:
+        return "\n".join(rows)
+    # The end of a trace says what went wrong, its beginning which test it was.
+    front = lines // 3
+    kept = lines - front - 1
+    return "\n".join([*rows[:front], f"… {len(rows) - front - kept} lines …", *rows[-kept:]])
+
+
+def say_counts(counts: TestCounts) -> str:
+    """`12 passed, 2 failed, 1 skipped (pytest)`."""
+    parts = [f"{counts.passed} passed"]
+    parts += [f"{n} {word}" for n, word in ((counts.failed, "failed"), (counts.errors, "errors")) if n]
+    parts += [f"{counts.skipped} skipped"] if counts.skipped else []
+    return ", ".join(parts) + (f" ({counts.runner})" if counts.runner else "")
+
+
+_TRACES = tuple(
+    re.compile(pattern, re.M | re.S)
+    for pattern in (
+        r"^_{3,} (?!summary)[^\n]+ _{3,}$.*?(?=^_{3,} [^\n]+ _{3,}$|^={3,} [^\n]+ ={3,}$|^!{3,}|\Z)",  # pytest
+        r"^={40,}\n(?:FAIL|ERROR): [^\n]+\n.*?(?=^={40,}$|^-{40,}\nRan |\Z)",  # unittest
+        r"^---- .+? stdout ----$.*?(?=^---- .+? stdout ----$|^failures:$|\Z)",  # cargo
+        r"^[ \t]*--- FAIL: [^\n]+\n(?:[ \t]+(?!--- )[^\n]*\n|\n)*",  # go
+        r"^panic: .*?(?=^FAIL\b|\Z)",  # go
+        r"^  ● [^\n]+\n.*?(?=^  ● |^Test Suites:|\Z)",  # jest
+        r"^\s?FAIL  [^\n]+ > [^\n]+\n.*?(?=^⎯|^\s?FAIL  |\Z)",  # vitest
+        r"^not ok \d+ - [^\n]*\n  ---\n.*?^  \.\.\.$",  # node:test, TAP
+        r"^✖ [^\n]+\n(?:[ ]{2,}[^\n]*\n|\n)+",  # node:test, spec
+        r"^error(?:\[E\d+\])?: [^\n]+\n +--> .*?(?=^error|^warning|\Z)",  # rustc
+        r"^Traceback \(most recent call last\):\n.*?^\S[^\n]*$(?:\n^\S[^\n]*$)?",  # Python
+    )
+)
+
+
+def _names(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip()[:200] for name in found))[:MAX_FAILURES]
+
+
+def _words(text: str) -> dict[str, int]:
+    """`3 failed, 2 passed` and `1 failed | 2 passed` as a mapping."""
+    found: dict[str, int] = {}
+    for number, word in re.findall(r"(\d+) ([a-z]+)", text):
+        found[word] = found.get(word, 0) + int(number)
+    return found
+
+
+def _pytest(text: str) -> TestCounts | None:
+    summaries = _PYTEST.findall(text)
+    if not summaries:
+        return None
+    total: dict[str, int] = {}
+    for summary in summaries:
+        for word, number in _words(re.sub(r"subtests (passed|failed)", "subtests", summary)).items():
+            total[word] = total.get(word, 0) + number
+    return TestCounts(
+        passed=total.get("passed", 0),
+        failed=total.get("failed", 0),
+        errors=total.get("error", 0) + total.get("errors", 0),
+        skipped=sum(total.get(word, 0) for word in ("skipped", "xfailed", "xpassed")),
+        failures=_names(_PYTEST_FAILED.findall(text)),
+        runner="pytest",
+    )
+
+
+def _unittest(text: str) -> TestCounts | None:
+    ends = _UNITTEST.findall(text)
+    if not ends:
+        return None
+    ran = failed = errors = skipped = 0
+    for number, rest in ends:
+        more = {
+            word: int(value) for word, value in re.findall(r"([a-z ]*[a-z])=(\d+)", rest.replace(", ", ","))
+        }
+        ran += int(number)
+        failed += more.get("failures", 0)
+        errors += more.get("errors", 0)
+        skipped += sum(more.get(word, 0) for word in ("skipped", "expected failures", "unexpected successes"))
+    return TestCounts(
+        passed=max(ran - failed - errors - skipped, 0),
+        failed=failed,
+        errors=errors,
+        skipped=skipped,
+        failures=_names(_UNITTEST_FAILED.findall(text)),
+        runner="unittest",
+    )
+
+
+def _cargo(text: str) -> TestCounts | None:
+    ends = _CARGO.findall(text)
+    if not ends:
+        return None
+    passed, failed, ignored = (sum(int(end[i]) for end in ends) for i in range(3))
+    names = _names(_CARGO_FAILED.findall(text))
+    return TestCounts(passed=passed, failed=failed, skipped=ignored, failures=names, runner="cargo")
+
+
+def _go(text: str) -> TestCounts | None:
+    """Without `-v` go prints only failures and packages: then the packages that passed are the passed count."""
+    tests = _GO.findall(text)
+    packages = [found for found in _GO_PACKAGE.findall(text) if found[0] in ("ok", "FAIL") and found[2]]
+    if not packages and not tests:
+        return None
+    if not packages and not re.search(r"^(PASS|FAIL)$", text, re.M):
+        return None
+    verbose = any(kind == "PASS" for kind, _ in tests)
+    broken = sum(1 for word, _, rest in packages if word == "FAIL" and rest.startswith("["))
+    good = sum(1 for word, _, _ in packages if word == "ok")
+    return TestCounts(
+        passed=sum(kind == "PASS" for kind, _ in tests) if verbose else good,
+        failed=sum(kind == "FAIL" for kind, _ in tests),
+        errors=broken,
+        skipped=sum(kind == "SKIP" for kind, _ in tests),
+        failures=_names([name for kind, name in tests if kind == "FAIL"]),
+        runner="go" if verbose else "go, packages",
+    )
+
+
+def _jest(text: str) -> TestCounts | None:
+    ends = _JEST.findall(text)
+    if not ends:
+        return None
+    return _scripted([_words(end) for end in ends], _names(_JEST_FAILED.findall(text)), "jest")
+
+
+def _vitest(text: str) -> TestCounts | None:
+    ends = list(_VITEST.finditer(text))
+    if not ends:
+        return None
+    words = [_words(end[1].replace("expected fail", "todo")) for end in ends]
+    return _scripted(words, _names(_VITEST_FAILED.findall(text)), "vitest")
+
+
+def _scripted(ends: list[dict[str, int]], names: tuple[str, ...], runner: str) -> TestCounts:
+    def total(*words: str) -> int:
+        return sum(end.get(word, 0) for end in ends for word in words)
+
+    return TestCounts(
+        passed=total("passed"),
+        failed=total("failed"),
+        skipped=total("skipped", "todo"),
+        failures=names,
+        runner=runner,
+    )
+
+
+def _node(text: str) -> TestCounts | None:
+    found: dict[str, int] = {}
+    for word, number in _NODE.findall(text):
+        found[word] = found.get(word, 0) + int(number)
+    if not {"tests", "pass", "fail"} <= found.keys():
+        return None
+    names = _names(tap or spec for tap, spec in _NODE_FAILED.findall(text))
+    return TestCounts(
+        passed=found["pass"],
+        failed=found["fail"],
+        errors=found.get("cancelled", 0),
+        skipped=found.get("skipped", 0) + found.get("todo", 0),
+        failures=names,
+        runner="node",
+    )
+
+
+_PARSERS: tuple[Callable[[str], TestCounts | None], ...] = (
+    _pytest,
+    _unittest,
+    _cargo,
+    _jest,
+    _vitest,
+    _node,
+    _go,
+)

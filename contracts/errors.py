@@ -1,0 +1,39 @@
+"""What the world may do to us, as exceptions. Expected failures of a step are stored values, not these."""
+
+from __future__ import annotations
+
+
+class ControllerError(Exception):
+    """`message` says what is wrong, `hint` what to do about it, `where` the place (`task.yaml:12:3`, a path)."""
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint, self.where = message, hint, where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+class ConfigError(ControllerError):
+    """Usage, configuration, credentials, contract files: nobody can mend it by waiting. Exit 2."""
+
+
+class Busy(ControllerError):
+    """Another controller holds the lease of this task. Exit 7."""
+
+
+class Lost(Busy):
+    """The record moved or the lease was taken while we worked: what we hold is stale. Exit 7."""
+
+
+class Temporary(ControllerError):
+    """May pass by itself. Exit 6 when it reaches the top."""
+
+
+class Permanent(ControllerError):
+    """Will not pass by itself. Exit 3 when it reaches the top."""
+
+
+class Unavailable(ControllerError):
+    """The store or an authority can't be used: damaged, ambiguous, read-only, from a newer version. Exit 8."""

@@ -1,0 +1,55 @@
+"""⊕: how a patch changes the state. RFC 7396 JSON Merge Patch, and what a patch touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+JsonValue: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
+Path: TypeAlias = tuple[str, ...]
+
+
+def merge(target: JsonValue, patch: JsonValue) -> JsonValue:
+    """`target` with `patch` applied (RFC 7396): objects deep, arrays whole, `null` deletes.
+
+    Neither argument is changed; the result shares what is unchanged with `target` and what is new with
+    `patch`, so treat all three as immutable. Recursive: bound the patch with `depth` first.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge(merged.get(key), value)
+    return merged
+
+
+def depth(value: JsonValue) -> int:
+    """Nesting of containers: 0 for a scalar, 1 for `{}` or `[]`. Iterative: safe on hostile input."""
+    deepest, todo = 0, [(value, 1)]
+    while todo:
+        node, level = todo.pop()
+        if isinstance(node, (dict, list)):
+            deepest = max(deepest, level)
+            todo.extend((child, level + 1) for child in (node.values() if isinstance(node, dict) else node))
+    return deepest
+
+
+def touched_paths(patch: JsonValue) -> tuple[Path, ...]:
+    """Paths that the patch sets or deletes, in its order: scalars, arrays, empty objects and nulls."""
+    return tuple(path for path, _ in _leaves(patch, ()))
+
+
+def removed_paths(patch: JsonValue) -> tuple[Path, ...]:
+    """Paths that the patch deletes: its nulls, in its order."""
+    return tuple(path for path, leaf in _leaves(patch, ()) if leaf is None)
+
+
+def _leaves(node: JsonValue, path: Path) -> Iterator[tuple[Path, JsonValue]]:
+    if not isinstance(node, dict) or (path and not node):
+        yield path, node
+    else:
+        for key, value in node.items():
+            yield from _leaves(value, (*path, key))

@@ -1,0 +1,157 @@
+"""Which files may be changed: one policy over normalised paths, pure (symlinks arrive as data)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from pydantic import ConfigDict
+
+from contracts.base import Frozen
+
+ALWAYS_PROTECTED = (".git*", ".agent-contract/**", ".agent-runtime/**", "task.yaml")
+SECRET_FILES = (
+    ".env",
+    ".env.*",
+    "*.pem",
+    "*.key",
+    "id_rsa*",
+    "id_ed25519*",
+    "*.p12",
+    "*.pfx",
+    ".netrc",
+    ".pypirc",
+    ".npmrc",
+)
+
+
+@lru_cache(maxsize=512)
+def compile_glob(pattern: str) -> re.Pattern[str]:
+    """A glob over POSIX paths: `**` any depth, `*` and `?` within a name, `[…]` a set. A pattern that names a
+    folder (or matches one) holds for everything below it."""
+    out, i, pattern = [], 0, pattern.strip().removeprefix("./").rstrip("/")
+    while i < len(pattern):
+        c = pattern[i]
+        if pattern.startswith("**/", i):
+            out.append("(?:[^/]+/)*")
+            i += 3
+        elif pattern.startswith("**", i):
+            out.append(".*")
+            i += 2
+        elif c == "*":
+            out.append("[^/]*")
+            i += 1
+        elif c == "?":
+            out.append("[^/]")
+            i += 1
+        elif c == "[" and (end := pattern.find("]", i + 2)) > 0:
+            body = pattern[i + 1 : end]
+            negated = body[:1] in "!^"
+            out.append("[" + ("^" if negated else "") + re.escape(body[negated:]).replace(r"\-", "-") + "]")
+            i = end + 1
+        else:
+            out.append(re.escape(c))
+            i += 1
+    return re.compile("".join(out) + r"(?:/.*)?\Z", re.DOTALL)
+
+
+def matches(path: str, patterns: Iterable[str]) -> str | None:
+    """The first pattern that holds for `path`, or None."""
+    return next((pattern for pattern in patterns if compile_glob(pattern).match(path)), None)
+
+
+def normalise(path: str) -> str | None:
+    """`path` as a clean path relative to the worktree, or None when it is absolute, leaves the worktree, names
+    the worktree itself, or holds control characters, a backslash or a NUL."""
+    if not path or path.startswith(("/", "~")) or "\\" in path or re.search(r"[\x00-\x1f\x7f]", path):
+        return None
+    clean = posixpath.normpath(path)
+    if clean in (".", "..") or clean.startswith("../"):
+        return None
+    return clean
+
+
+def resolve(path: str, links: Mapping[str, str]) -> str | None:
+    """`path` with the symlinks `links` (path -> target) followed, or None when that leaves the worktree."""
+    for _ in range(40):
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            prefix = "/".join(parts[:depth])
+            if prefix in links:
+                target = links[prefix]
+                joined = posixpath.join(posixpath.dirname(prefix), target, *parts[depth:])
+                cleaned = None if target.startswith("/") else normalise(joined)
+                if cleaned is None:
+                    return None
+                path = cleaned
+                break
+        else:
+            return path
+    return None
+
+
+class PathPolicy(Frozen):
+    """`scope` (globs that may be changed), `protected` (never), `pins` (what checks rest on, never, except
+    `may_edit`), `secrets` (files of the .env kind that may be used), `prefix` (the folder of the task file,
+    to which the globs are relative)."""
+
+    model_config = ConfigDict(frozen=True, strict=False, extra="forbid")
+
+    scope: tuple[str, ...] = ("**",)
+    protected: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    may_edit: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    prefix: str = ""
+
+    def write(self, path: str, links: Mapping[str, str] | None = None) -> tuple[str, str] | None:
+        """None when `path` may be changed, else (code, what to do instead). Symlinks are followed first."""
+        shown = repr(path[:120])
+        cleaned = normalise(path)
+        if cleaned is None:
+            return "path.outside", f"{shown} is not a path inside the worktree: use relative paths with '/'"
+        real = resolve(cleaned, links or {})
+        if real is None:
+            return (
+                "path.symlink",
+                f"{shown} leads out of the worktree through a symlink: choose a file inside",
+            )
+        for each in {cleaned, real}:
+            refused = self._refuse(each)
+            if refused:
+                return refused
+        return None
+
+    def _refuse(self, path: str) -> tuple[str, str] | None:
+        if path.split("/", 1)[0].lower() == ".git" or "/.git/" in f"/{path.lower()}/":
+            return "path.protected", f"{path!r} belongs to Git: it can't be changed"
+        inner = path
+        if self.prefix:
+            if not path.startswith(self.prefix + "/"):
+                return "path.scope", f"{path!r} is outside this task's folder {self.prefix!r}"
+            inner = path[len(self.prefix) + 1 :]
+        found = matches(path, (*ALWAYS_PROTECTED, *self.protected)) or matches(
+            posixpath.basename(path), (".git*",)
+        )
+        if found or (self.prefix and matches(inner, self.protected)):
+            return "path.protected", f"{path!r} is protected ({found or 'by the task'}): leave it as it is"
+        if self.secret(path):
+            return (
+                "path.secret",
+                f"{path!r} looks like a file with secrets: the task must name it in allow_secrets",
+            )
+        pin = matches(inner, self.pins)
+        if pin and not matches(inner, self.may_edit):
+            return "path.pinned", f"{path!r} is pinned by a check ({pin}): mend the code, not the check"
+        if not matches(inner, self.scope):
+            return (
+                "path.scope",
+                f"{path!r} is outside the scope {', '.join(self.scope)[:200]}: change only files in scope",
+            )
+        return None
+
+    def secret(self, path: str) -> bool:
+        """True when `path` is of the .env or key kind and the task does not allow it."""
+        return bool(matches(posixpath.basename(path), SECRET_FILES)) and not matches(path, self.secrets)

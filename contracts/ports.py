@@ -1,0 +1,251 @@
+"""The ports: what a part may ask of another. Implementations are found by entry point or handed over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
+from contracts.dialects import Dialect
+from contracts.readings import Reading
+from contracts.record import AuditRow, PostBody, RunRecord
+from contracts.reply import AgentProfile, AgentReply, Prompt
+from contracts.text import clean
+
+
+# ---- agents ----------------------------------------------------------------------------------------------
+class Agent(Protocol):
+    """One coding agent. `ask` starts one fresh process and never raises for what that process does: every
+    failure is a class of AgentReply. `dialect` is the form it answers in. `close` ends a spare process;
+    called once."""
+
+    profile: AgentProfile
+    dialect: Dialect
+
+    async def ask(self, prompt: Prompt) -> AgentReply: ...
+    async def close(self) -> None: ...
+
+
+# ---- actions ---------------------------------------------------------------------------------------------
+class Action(Protocol):
+    """One tool. `run` never raises for what the model asked: that is a failed ActionResult. `probe` says
+    whether the deed of this key was already done; it changes nothing."""
+
+    spec: ActionSpec
+
+    async def run(self, call: ActionCall) -> ActionResult: ...
+    async def probe(self, call: ActionCall) -> Probed: ...
+
+
+class Actions(Protocol):
+    """The tools of a task by name, and what recovery needs: `reset` puts the worktree back to a commit (a
+    half-done deed is kept under a ref), `find` the commit that already holds the deed of a key."""
+
+    def __getitem__(self, tool: str) -> Action: ...
+    async def reset(self, head: str, keep_as: str) -> str | None: ...
+    async def find(self, key: str) -> str | None: ...
+
+
+# ---- reconcilers -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Ask:
+    """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds)."""
+
+    base: str
+    head: str
+    step: int
+    now: float
+    floor: Mapping[str, int] = field(default_factory=dict)
+
+
+class Reconciler(Protocol):
+    """One reader of the world. `when` are the moments at which `refresh` calls it. `read` may raise
+    Temporary or Permanent: refresh turns that into an `unknown` reading."""
+
+    name: str
+    when: tuple[str, ...]
+
+    async def read(self, ask: Ask) -> Reading: ...
+
+
+# ---- store -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a lease: host, boot id, pid, its start time (clock ticks or epoch), process group."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    pgid: int
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease on a task. `epoch` grows with every taking: the fence of every write. Times UTC seconds."""
+
+    task: str
+    id: str
+    epoch: int
+    owner: Owner
+    expires: float
+
+
+class Store(Protocol):
+    """Where records live. Each write is one transaction.
+
+    load     a run by its id (`task@base#n`) or the newest run of a task by its name, its inbox folded in, a
+             staged transition marked `resumed`; None when there is none. Raises Unavailable for a damaged
+             or newer store.
+    swap     compare-and-swap on `version` (0 creates) and the lease's epoch; appends `row` to the audit
+             chain and removes the posts `consumed` in the same transaction; returns the stored record.
+             Raises Lost.
+    post     puts a person's word into the task's inbox; never changes the version.
+    log      the audit rows of a run, oldest first: (seq, prev_hash, hash, row).
+    lease    takes the task's lease or raises Busy naming the owner. renew prolongs it or raises Lost.
+    """
+
+    async def load(self, run: str) -> RunRecord | None: ...
+    async def swap(
+        self, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Sequence[int] = ()
+    ) -> RunRecord: ...
+    async def post(self, task: str, body: PostBody) -> int: ...
+    def log(self, run: str) -> AsyncIterator[tuple[int, str, str, AuditRow]]: ...
+    async def lease(self, task: str, seconds: float) -> Lease: ...
+    async def renew(self, lease: Lease, seconds: float) -> Lease: ...
+    async def release(self, lease: Lease) -> None: ...
+
+
+class Artifacts(Protocol):
+    """Full outputs, redacted and content-addressed. `put` returns the id (16 hex digits); durable when it
+    returns. `get` raises KeyError."""
+
+    def put(self, data: bytes) -> str: ...
+    def get(self, id: str) -> bytes: ...
+
+
+# ---- workspace -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Opened:
+    """The worktree: `root` exists, `head` is its branch's tip; `dirty` when it differs from HEAD: a half-done
+    step, or somebody else's changes."""
+
+    root: Path
+    branch: str
+    base: str
+    head: str
+    dirty: bool = False
+    created: bool = False
+    setup: bool = False
+    notices: tuple[str, ...] = ()
+
+
+class Workspace(Protocol):
+    """The run's own worktree and branch.
+
+    open  makes, reuses or repairs it and runs the set-up when its inputs changed. Raises ConfigError with
+          the reason where the repository can't be used.
+    keep  commits exactly `paths` on the branch with `trailers` (found again by `find`); returns the new head.
+          The branch moves only if it still is at `expected`. An empty `paths` makes no commit.
+    find  the commit whose trailer `Skill-State-Key` is `key`, between base and head, or None.
+    diff  the unified diff between two commits, at most `limit` bytes, cut marks included.
+    spoil makes one tracked file invalid for any language (a check must notice); `undo` puts it back.
+    undo  puts the worktree back to `head`; `keep_as` names the ref under which the tree is kept first.
+          Ignored files stay. Returns the kept ref, or None when there was nothing to undo.
+    """
+
+    async def open(self) -> Opened: ...
+    async def keep(
+        self, paths: Sequence[str], message: str, trailers: Mapping[str, str], expected: str
+    ) -> str: ...
+    async def find(self, key: str) -> str | None: ...
+    async def diff(self, old: str, new: str, limit: int) -> str: ...
+    async def spoil(self, path: str) -> None: ...
+    async def undo(self, head: str, keep_as: str | None = None) -> str | None: ...
+
+
+# ---- processes -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Captured:
+    """One output stream: `data` is at most the cap (head and tail when cut), `total` the bytes written."""
+
+    data: bytes = b""
+    total: int = 0
+    artifact: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Decoded with replacement, control codes (ANSI included) stripped."""
+        return clean(self.data)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A child that ended. `exit` is None when we ended it or it never started, 128 + N when it died of signal
+    N by itself; `signal` the signal it died of; times in seconds; `survivors` are descendants that had to be
+    ended after it.
+
+    missing  the program that was not found. refused: one sentence why the start was refused (program missing
+             or not executable, folder missing, argument list too long): the child never ran.
+    settled  it had printed its answer (`Settle`) and did not exit: it was ended and the output holds.
+    """
+
+    exit: int | None
+    out: Captured = Captured()
+    err: Captured = Captured()
+    signal: int | None = None
+    timed_out: bool = False
+    idle: bool = False
+    flooded: bool = False
+    missing: str = ""
+    refused: str = ""
+    settled: bool = False
+    survivors: tuple[str, ...] = ()
+    took: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """It ran and ended by itself, in time."""
+        return self.exit is not None
+
+
+@dataclass(frozen=True)
+class Settle:
+    """For a child that prints its answer and may never exit: `done` looks at the standard output so far (a
+    file) and says whether the answer is complete; `grace` seconds after that the child is ended."""
+
+    done: Callable[[Path], bool]
+    grace: float = 5.0
+
+
+class Runner(Protocol):
+    """Starts children: own session, stdin from bytes (closed after), outputs to capped files, deadline.
+
+    argv      exec, never a shell; found on the child's PATH. A missing program gives Ran(missing=name).
+    env       the whole environment: nothing is inherited.
+    timeout   seconds of wall clock; idle: seconds without output (None: no limit).
+    cap       bytes kept of each stream; beyond it head 30 % and tail 70 % are kept, `total` counts all.
+    keep      put the (redacted) full output up to 16 MiB into the artifacts.
+    settle    when the answer is known to be there although the child lives on.
+    redact    False only for an agent's reply, whose bytes must not change before they are decoded; what is
+              kept as an artifact is redacted in any case.
+
+    A cancelled `run` ends the child and its descendants before it raises.
+    """
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes = b"",
+        timeout: float,
+        idle: float | None = None,
+        cap: int = 256 * 1024,
+        keep: bool = False,
+        settle: Settle | None = None,
+        redact: bool = True,
+    ) -> Ran: ...

@@ -1,0 +1,133 @@
+"""What the reconcilers read of the world. A reading is data: source, revision, time; never a deed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from contracts.base import Frozen
+
+
+class TestCounts(Frozen):
+    """What a test runner printed about itself; `failures` are names of failed tests, at most 20."""
+
+    __test__ = False
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    failures: tuple[str, ...] = ()
+    runner: str = ""
+
+
+class GitReading(Frozen):
+    """The worktree and its branch. Paths are relative to the worktree, POSIX.
+
+    dirty  path -> sha256 of the content (symlink: of its target), None where the file is gone, for everything
+           that differs from HEAD, untracked files included, ignored ones not.
+    tree   digest of HEAD and `dirty`: changes with every content change; no object is written for it.
+    diff   pointer to the diff so far, `base..head`.
+    links  dirty or tracked symlinks, path -> target (capped at 1,000).
+    """
+
+    kind: Literal["git"] = "git"
+    repository: str
+    remote: str | None = None
+    branch: str
+    base: str
+    head: str
+    ahead: int = 0
+    behind: int = 0
+    staged: tuple[str, ...] = ()
+    unstaged: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    dirty: dict[str, str | None] = {}
+    tree: str
+    diff: str = ""
+    tags: tuple[str, ...] = ()
+    version: str | None = None
+    links: dict[str, str] = {}
+    problem: str | None = None
+    took: float = 0.0
+
+
+class CommandReading(Frozen):
+    """An authority that is a command. `count` and `lines` only with `worklist: true`. Times in seconds."""
+
+    kind: Literal["command"] = "command"
+    name: str
+    ok: bool
+    exit: int | None
+    timed_out: bool = False
+    text: str = ""
+    total: int = 0
+    artifact: str | None = None
+    worklist: bool = False
+    count: int | None = None
+    counts: TestCounts | None = None
+    digest: str = ""
+    took: float = 0.0
+
+
+class CheckReading(Frozen):
+    """A check that was run now, on tree `tree`. `why` is one line: what made it pass or fail."""
+
+    kind: Literal["check"] = "check"
+    name: str
+    role: Literal["goal", "guard"]
+    passed: bool
+    why: str
+    exit: int | None
+    timed_out: bool = False
+    counts: TestCounts | None = None
+    text: str = ""
+    total: int = 0
+    artifact: str | None = None
+    pins_broken: tuple[str, ...] = ()
+    tree: str = ""
+    took: float = 0.0
+
+
+class UnknownReading(Frozen):
+    """An authority that could not be read. Never a pass, never a failure."""
+
+    kind: Literal["unknown"] = "unknown"
+    name: str
+    why: str
+    took: float = 0.0
+
+
+Reading = Annotated[
+    GitReading | CommandReading | CheckReading | UnknownReading,
+    Field(discriminator="kind"),
+]
+
+
+class Readings(Frozen):
+    """One refresh. `at` is UTC seconds since the epoch, `took` the seconds of the whole refresh."""
+
+    at: float
+    took: float = 0.0
+    items: dict[str, Reading] = {}
+
+    @property
+    def git(self) -> GitReading | None:
+        found = self.items.get("git")
+        return found if isinstance(found, GitReading) else None
+
+    @property
+    def checks(self) -> dict[str, CheckReading]:
+        return {name: item for name, item in self.items.items() if isinstance(item, CheckReading)}
+
+
+class Need(Frozen):
+    """What a refresh must read: everything with one of the moments `when`, and what is named."""
+
+    when: tuple[Literal["step", "edit", "finish"], ...] = ()
+    names: tuple[str, ...] = ()
+
+
+STEP = Need(when=("step",))
+EVERYTHING = Need(when=("step", "edit", "finish"))

@@ -1,0 +1,311 @@
+"""The run record: everything that a run knows between steps. One JSON document, one version number."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from contracts.actions import Block
+from contracts.base import Frozen, JsonObject
+from contracts.outcomes import CLOSING, Outcome
+from contracts.paths import PathPolicy
+from contracts.readings import Need, TestCounts
+from contracts.reply import AgentProfile, Usage
+
+FORMAT = 1
+
+
+class Observation(Frozen):
+    """What came of the last committed action. `step` and `tool` name it; `diff` is the step's own diff."""
+
+    step: int
+    tool: str
+    head: str
+    blocks: tuple[Block, ...] = ()
+    diff: str = ""
+
+
+class Correction(Frozen):
+    """Why the last reply did not become a committed step. At most 2 KB when rendered."""
+
+    step: int
+    layer: str
+    code: str
+    say: str
+    excerpt: str = ""
+
+
+class LaunchFacts(Frozen):
+    """What is known of the launch behind a reply; goes into the audit. Digests are hex sha256."""
+
+    agent: AgentProfile
+    prompt_digest: str = ""
+    prompt_bytes: int = 0
+    usage: Usage = Usage()
+    charged: Usage = Usage()
+    estimated: bool = False
+
+
+class Before(Frozen):
+    """The world as the gate saw it: what recovery and verification compare with. `dirty` are paths that
+    differed from HEAD before the deed (left behind by a reading): not the action's work."""
+
+    head: str
+    tree: str
+    dirty: tuple[str, ...] = ()
+    basis: dict[str, str] = {}
+
+
+class Staged(Frozen):
+    """A transition that was allowed and may be executed: the candidate state, the action, how it is proven.
+
+    `policy` says which files the action may change. `resumed` is set by `Store.load`: this one was staged by
+    an earlier call, which may have died anywhere in the deed."""
+
+    step: int
+    transition: JsonObject
+    candidate: JsonObject
+    tool: str
+    args: JsonObject
+    key: str
+    action_hash: str
+    fingerprint: str
+    proof: Need
+    before: Before
+    policy: PathPolicy = PathPolicy()
+    resumed: bool = False
+    launch: LaunchFacts | None = None
+    entry: str | None = None
+    answer: str | None = None
+    deadline: float | None = None
+
+
+class Reserve(Frozen):
+    """A launch that was begun: what is charged if no reply is ever recorded."""
+
+    step: int
+    usage: Usage
+    prompt_digest: str
+    prompt_bytes: int
+    at: float
+
+
+class Spend(Frozen):
+    """What the run has used up. `estimated` is True as soon as one charge was a reserve."""
+
+    steps: int = 0
+    launches: int = 0
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    usd_micro: int = 0
+    wall: float = 0.0
+    estimated: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return self.input + self.output
+
+
+class CheckState(Frozen):
+    """A check over the run: how it stood at the start, and when it was last read."""
+
+    role: Literal["goal", "guard"]
+    baseline: bool
+    baseline_counts: TestCounts | None = None
+    passed: bool
+    why: str = ""
+    counts: TestCounts | None = None
+    step: int = 0
+    noticed: bool | None = None
+
+
+class Progress(Frozen):
+    """What repetition and standstill are judged by. Collections are bounded, oldest out."""
+
+    last_step: int = 0
+    seen: tuple[str, ...] = ()
+    counts: dict[str, int] = {}
+    fingerprint: str = ""
+    repeats: int = 0
+
+
+class Halt(Frozen):
+    """Why the run does not go on. `say` tells a person what to do; `limit` names a used-up budget and its
+    value, so that a higher one lifts it."""
+
+    outcome: Outcome
+    cause: str
+    say: str = ""
+    not_before: float | None = None
+    limit: str = ""
+    value: float = 0.0
+    step: int = 0
+
+
+class Entry(Frozen):
+    """Something parked for a person. `status` is open until a person decides."""
+
+    id: str
+    kind: Literal["ask", "approval", "change", "conflict"]
+    step: int
+    transition: JsonObject
+    action_hash: str
+    why: str
+    basis: dict[str, str] = {}
+    opened: float
+    expires: float | None = None
+    status: Literal["open", "approved", "rejected"] = "open"
+    answer: str | None = None
+    decider: str = ""
+    decided: float | None = None
+
+
+class Answer(Frozen):
+    """A person's answer to an `ask`."""
+
+    kind: Literal["answer"] = "answer"
+    entry: str
+    text: str
+    by: str
+    at: float
+
+
+class StopRequest(Frozen):
+    """A person asked the run to end after the step at hand."""
+
+    kind: Literal["stop"] = "stop"
+    by: str
+    at: float
+    why: str = ""
+
+
+PostBody = Annotated[Answer | StopRequest, Field(discriminator="kind")]
+
+
+class Post(Frozen):
+    """One word of a person in the inbox. `id` is given by the store."""
+
+    id: int
+    body: PostBody
+
+
+class RunRecord(Frozen):
+    """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
+    `Store.load` and is no part of the stored document."""
+
+    format: int = FORMAT
+    task: str
+    run: str
+    number: int = 1
+    version: int = 0
+    opened: float
+    base: str
+    branch: str
+    head: str
+    state: JsonObject
+    state_version: int = 1
+    step: int = 0
+    observation: Observation | None = None
+    correction: Correction | None = None
+    staged: Staged | None = None
+    reserve: Reserve | None = None
+    queue: tuple[Entry, ...] = ()
+    spent: Spend = Spend()
+    rejections: int = 0
+    failures: int = 0
+    progress: Progress = Progress()
+    checks: dict[str, CheckState] = {}
+    halt: Halt | None = None
+    digests: dict[str, str] = {}
+    ratio: float = 2.0
+    inbox: tuple[Post, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return self.halt.outcome if self.halt else None
+
+    @property
+    def approved(self) -> Entry | None:
+        """The oldest entry that a person said yes to: it takes the place of an agent's reply."""
+        return next((entry for entry in self.queue if entry.status == "approved"), None)
+
+    @property
+    def finished(self) -> bool:
+        return self.outcome in CLOSING
+
+    def folded(self, inbox: tuple[Post, ...]) -> RunRecord:
+        """The record with people's words taken in: an answer approves its `ask`. The version stays; the next
+        write consumes the posts."""
+        answers = {post.body.entry: post.body for post in inbox if isinstance(post.body, Answer)}
+        queue = tuple(
+            entry.model_copy(
+                update={"status": "approved", "answer": said.text, "decider": said.by, "decided": said.at}
+            )
+            if entry.status == "open" and (said := answers.get(entry.id))
+            else entry
+            for entry in self.queue
+        )
+        return self.model_copy(update={"inbox": inbox, "queue": queue})
+
+    @property
+    def stop(self) -> StopRequest | None:
+        """A person's wish that the run ends after the step at hand."""
+        return next((post.body for post in self.inbox if isinstance(post.body, StopRequest)), None)
+
+    def closed(self, now: float) -> bool:
+        """Finished, or halted and the cause still stands at `now` (UTC epoch seconds)."""
+        match self.halt:
+            case None:
+                return False
+            case Halt(outcome=Outcome.waiting, not_before=float(due)):
+                return now < due
+            case Halt(outcome=Outcome.waiting):
+                return False
+            case Halt(outcome=Outcome.blocked):
+                return self.approved is None
+            case _:
+                return True
+
+
+AuditKind = Literal["opened", "step", "reply", "decision", "halt", "migration"]
+
+
+class AuditRow(Frozen):
+    """One row of the hash chain; `null` means not measured, which is not 0. Fields follow the paper's trace
+    and the governance around it; `extra` holds what a kind adds (checks, decider, diff stat)."""
+
+    kind: AuditKind
+    at: float
+    step_id: str
+    step: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_chars: int | None = None
+    state_bytes: int | None = None
+    observation_bytes: int | None = None
+    patch_bytes: int | None = None
+    state_patch: Any = None
+    action: Any = None
+    digests: dict[str, str] = {}
+    validator_result: str | None = None
+    retry_count: int = 0
+    tool_result: str | None = None
+    score_delta: dict[str, int] | None = None
+    action_fingerprint: str | None = None
+    repeated_of: int | None = None
+    stale_pointers: tuple[str, ...] = ()
+    cas_conflicts: int = 0
+    human_events: tuple[str, ...] = ()
+    usage: Usage | None = None
+    charged: Usage | None = None
+    estimated: bool = False
+    durations: dict[str, float] = {}
+    agent: str | None = None
+    model: str | None = None
+    credential: str | None = None
+    commit: str | None = None
+    undone: str | None = None
+    outcome: str | None = None
+    extra: JsonObject = {}

@@ -1,0 +1,106 @@
+"""What is sent to an agent and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from contracts.base import Frozen, JsonObject
+
+
+class ReplyClass(StrEnum):
+    """How a launch ended. DESIGN: outcomes and exit codes say what each means for the run."""
+
+    OK = "ok"
+    INVALID = "invalid_reply"
+    MISSING = "missing_reply"
+    REFUSAL = "refusal"
+    SCHEMA_REFUSED = "schema_refused"
+    AUTH = "auth"
+    LIMIT_WITH_RESET = "limit_with_reset"
+    LIMIT_PERMANENT = "limit_permanent"
+    TRANSIENT = "transient"
+    CONTEXT_TOO_LONG = "context_too_long"
+    BUDGET = "budget"
+    HANG = "hang"
+    KILLED = "killed"
+    CRASHED = "crashed"
+    UNAVAILABLE = "unavailable"
+    MISCONFIGURED = "misconfigured"
+    UNKNOWN = "unknown"
+
+
+class Usage(Frozen):
+    """Tokens as the agent reported them; None = not reported, which is not zero. Money in micro-USD."""
+
+    input: int | None = None
+    cached: int | None = None
+    output: int | None = None
+    usd_micro: int | None = None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered prompt. `stable` is byte-identical in every step of a run, `volatile` is the rest; an agent
+    reads `stable + volatile`. `sections` are (name, bytes) in order, `bound` the token bound bytes/2."""
+
+    step: int
+    stable: str
+    volatile: str
+    sections: tuple[tuple[str, int], ...] = field(default=())
+    took: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return self.stable + self.volatile
+
+    @property
+    def bytes(self) -> int:
+        return len(self.text.encode("utf-8", "surrogatepass"))
+
+    @property
+    def bound(self) -> int:
+        return (self.bytes + 1) // 2
+
+
+class AgentProfile(Frozen):
+    """Who answers and who pays. `credential`: `api-key`, `subscription`, `gateway`, `none`… as used."""
+
+    name: str
+    kind: str
+    model: str = ""
+    dialect: Literal["merge", "strict"] = "merge"
+    reasoning: bool = False
+    credential: str = "none"
+    version: str = ""
+
+
+class AgentReply(Frozen):
+    """What an adapter made of its process, in the agent's dialect.
+
+    value       the structured reply when class is ok, else None.
+    text        the agent's final text or the raw reply, at most 64 KiB, for the audit and for diagnosis.
+    message     why it failed: one sentence, from the agent's own error channel, what to do included.
+    not_before  UTC epoch seconds when a limit says when it resets.
+    requests    requests the CLI is known to have made (None = not known). took in seconds.
+    """
+
+    cls: ReplyClass
+    value: JsonObject | None = None
+    text: str = ""
+    message: str = ""
+    usage: Usage = Usage()
+    not_before: float | None = None
+    requests: int | None = None
+    survivors: tuple[str, ...] = ()
+    took: float = 0.0
+
+
+class Reply(Frozen):
+    """An AgentReply decoded to the canonical transition. `problems` says what could not be decoded."""
+
+    agent: AgentProfile
+    raw: AgentReply
+    transition: JsonObject | None = None
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,384 @@
+"""task.yaml as types: what a user may write, with its defaults. `controller.taskfile` reads the YAML."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from contracts.base import Frozen, JsonObject
+from contracts.commands import Command
+from contracts.intent import SECTIONS, IntentContract, Items
+from contracts.units import (
+    Argv,
+    CommandLine,
+    CommandLines,
+    Duration,
+    Inside,
+    Many,
+    Name,
+    Size,
+    Text,
+    invalid,
+)
+
+NO_GOAL = "nothing here can tell done from not started: give at least one check with role: goal"
+DEFAULT_ACTIONS = (
+    "read_files",
+    "list_files",
+    "search",
+    "edit_files",
+    "apply_patch",
+    "batch",
+    "run",
+    "ask",
+    "finish",
+)
+
+EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000_000)]
+Exit = Annotated[int, Field(ge=0, le=255)]
+Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class AgentChoice(Frozen):
+    """Which agent makes the steps. `--agent NAME` replaces `use` for one run."""
+
+    use: Name = Field(
+        description="name of the agent: an entry of agents, or a built-in one with its defaults"
+    )
+    fallback: Many[Name] = Field(default=(), description="agents to switch to when switching can help")
+
+
+class Price(Frozen):
+    """USD per million tokens."""
+
+    input: Money = Field(description="USD per million input tokens that were not cached")
+    cached: Money = Field(description="USD per million cached input tokens")
+    output: Money = Field(description="USD per million output tokens")
+
+
+class AgentConfig(Frozen):
+    """How one agent is started. An absent `kind` is the entry's own name."""
+
+    kind: Name | None = Field(
+        default=None, description="claude, codex, command, or an installed adapter's name"
+    )
+    model: Text | None = Field(default=None, description="model name as the agent's CLI takes it")
+    auth: Literal["api-key", "subscription", "bedrock", "vertex", "gateway"] = Field(
+        default="api-key", description="the only kind of credential that is handed to the agent"
+    )
+    token_env: EnvName | None = Field(default=None, description="variable that holds the subscription token")
+    api_key_env: EnvName | None = Field(default=None, description="variable that holds the API key")
+    auth_file: Text | None = Field(
+        default=None,
+        description="login file, copied into the run's own home; refreshed tokens are written back",
+    )
+    base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2048)] | None = Field(
+        default=None, description="address of a model gateway"
+    )
+    explore: Literal["none", "read-only", "delegate"] = Field(
+        default="none", description="what the agent may look at or do by itself within a step"
+    )
+    timeout: Duration = Field(default=600.0, description="longest time of one launch")
+    idle: Duration = Field(default=120.0, description="longest silence of one launch")
+    prespawn: bool = Field(
+        default=False, description="start the next process while the step is being verified"
+    )
+    price: Price | None = Field(default=None, description="for agents that report tokens and not money")
+    run: Argv | None = Field(
+        default=None, description="kind command: argv; prompt on stdin, one transition on stdout"
+    )
+    options: JsonObject = Field(default_factory=dict, description="settings of an installed adapter")
+
+
+class Setup(Frozen):
+    """Makes a fresh worktree usable; run by the controller, never by the model."""
+
+    run: CommandLines = Field(default=(), description="commands in order; a list is exec, a text is sh -c")
+    when: Many[Inside] = Field(default=(), description="run again when one of these files changes")
+    network: bool = Field(default=False, description="whether the commands may use the network")
+    timeout: Duration = Field(default=600.0, description="longest time of all commands together")
+
+
+def _branch(value: str) -> str:
+    plain = value.replace("{name}", "x")
+    bad = re.search(r"[\s~^:?*\[\\{}\x00-\x1f\x7f]|\.\.|//|@\{|\.lock(/|$)|(^|/)\.", plain)
+    if bad or plain.startswith(("-", "/")) or plain.endswith(("/", ".")):
+        raise invalid(f"{value!r} is no name for a Git branch; only {{name}} is filled in")
+    return value
+
+
+def _worktree(value: str) -> str:
+    if re.search(r"[{}]", value.replace("{name}", "")):
+        raise invalid(f"{value!r}: only {{name}} is filled in here")
+    if "\x00" in value or value.strip("/.") == "":
+        raise invalid(f"{value!r} is no folder of its own for the worktree")
+    return value
+
+
+class Workspace(Frozen):
+    """The Git worktree in which the task is done; the user's checkout is never touched."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    repo: Text = Field(default=".", description="the repository, relative to the task file")
+    base: Text = Field(default="main", description="branch, tag or commit to start from")
+    branch: Annotated[Text, AfterValidator(_branch)] = Field(
+        default="skill-state/{name}", description="the run's own branch; {name} is the task's name"
+    )
+    path: Annotated[Text, AfterValidator(_worktree)] = Field(
+        default=".agent-runtime/work/{name}", description="folder of the worktree, relative to the task file"
+    )
+    author: Annotated[str, StringConstraints(pattern=r"^[^<>\n]+ <[^<>\s]+>$", max_length=200)] = Field(
+        default="skill-state <noreply@localhost>", description="author of the step commits: NAME <MAIL>"
+    )
+    allow_secrets: Many[Inside] = Field(
+        default=(), description="files of the .env kind that may be read or committed"
+    )
+    scope: Annotated[Many[Inside], Field(min_length=1)] = Field(
+        default=("**",), description="what may be changed"
+    )
+    protected: Many[Inside] = Field(
+        default=(), description="what may never be changed, beside what always is"
+    )
+    setup: Setup = Field(default_factory=Setup, description="makes a fresh worktree usable")
+    copy_in: Many[Inside] = Field(
+        default=(), alias="copy", description="ignored files to copy into the worktree"
+    )
+
+
+class Sandbox(Frozen):
+    """Where commands and checks run."""
+
+    mode: Literal["required", "none"] = Field(
+        default="required", description="required, or none to do without"
+    )
+    read: Many[Text] = Field(default=(), description="toolchains to mount read-only")
+
+
+class Authority(Frozen):
+    """A reading shown each step. It informs; it never passes or fails."""
+
+    use: Name = Field(description="reconciler: command, git, or an installed one's name")
+    run: CommandLine | None = Field(default=None, description="the command of `use: command`")
+    ok_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
+        default=(0,), description="exit codes of a good reading; any other makes it unknown"
+    )
+    max_bytes: Size = Field(default=4096, description="longest excerpt that is shown")
+    worklist: bool = Field(
+        default=False, description="each line is an item that is left to do; the count is progress"
+    )
+    timeout: Duration = Field(default=60.0, description="longest time of one reading")
+    network: bool = Field(default=False, description="whether the reading may use the network")
+    options: JsonObject = Field(default_factory=dict, description="settings of an installed reconciler")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Authority:
+        if (self.use == "command") != (self.run is not None):
+            raise invalid("`use: command` needs `run`, and only it takes one")
+        return self
+
+
+class Actions(Frozen):
+    """What the model may do."""
+
+    allow: Annotated[Many[Name], Field(min_length=1)] = Field(
+        default=DEFAULT_ACTIONS, description="allowed actions"
+    )
+    commands: dict[Name, Command] = Field(default_factory=dict, description="what `run` may name")
+
+    @field_validator("allow")
+    @classmethod
+    def _can_end(cls, allow: tuple[str, ...]) -> tuple[str, ...]:
+        if "finish" not in allow:
+            raise invalid("without `finish` the task can never end: add it to allow")
+        return allow
+
+
+class Check(Frozen):
+    """A reading with a pass rule: the only proof of done."""
+
+    name: Name = Field(description="unique among the checks")
+    role: Literal["goal", "guard"] = Field(
+        description="goal: red before, green when done; guard: green before, must stay green"
+    )
+    run: CommandLine = Field(description="a list is exec, a text is sh -c")
+    pass_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
+        default=(0,), description="exit codes that pass"
+    )
+    min_tests: Count | None = Field(
+        default=None,
+        description="tests that must pass (not only be collected); absent: measured at the start",
+    )
+    pins: Many[Inside] | None = Field(
+        default=None,
+        description="edits of these are rejected, and the check runs on the copies from the start; "
+        "absent: paths in the argv, the test runner's configuration, CI files",
+    )
+    may_edit: Many[Inside] = Field(default=(), description="released from the pins")
+    must_notice: Inside | None = Field(
+        default=None, description="when this file is broken the check must go red"
+    )
+    baseline: Literal["green", "accept"] = Field(
+        default="green", description="accept: this guard may be red at the start"
+    )
+    when: Literal["finish", "edit", "step"] = Field(default="finish", description="how often it is read")
+    timeout: Duration = Field(default=900.0, description="longest time of one reading")
+
+
+class Budgets(Frozen):
+    """Limits of a run. They survive restarts; reaching one ends the run with its own exit code."""
+
+    steps: Count = Field(default=50, description="launches of an agent")
+    tokens: Count = Field(default=1_500_000, description="input and output tokens")
+    usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=10.0, description="US dollars; null: no limit in money, only in steps and tokens"
+    )
+    wall: Duration = Field(default=14400.0, description="time with a controller at work")
+    rejections: Count = Field(default=5, description="rejected transitions in a row, then the run is stuck")
+    usd_per_day: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="US dollars per UTC day, over all runs of this task"
+    )
+
+
+_Limit = Annotated[Size, Field(ge=1024, le=1024 * 1024)]
+
+
+class Limits(Frozen):
+    """How much of each part of the prompt there may be."""
+
+    observation: _Limit = Field(default=24 * 1024, description="observation and correction together")
+    view: _Limit = Field(default=16 * 1024, description="all views together")
+    state: _Limit = Field(default=16 * 1024, description="the state as JSON")
+
+
+class Approvals(Frozen):
+    """What a person must say yes to, and what happens meanwhile."""
+
+    boundaries: Many[Name] = Field(default=(), description="actions that need an approval")
+    on_blocked: Literal["wait", "continue"] = Field(
+        default="wait", description="end, or go on with other work"
+    )
+    expire: Duration = Field(default=86400.0, description="how long an approval holds")
+
+
+class StoreChoice(Frozen):
+    """Where the run's record is kept."""
+
+    use: Name = Field(default="sqlite", description="sqlite, git, or an installed store's name")
+    remote: Text | None = Field(default=None, description="store git: the remote that holds the record")
+
+
+def _version(value: object) -> object:
+    if type(value) is not int or value != 1:  # to Literal[1], True and 1.0 are 1
+        raise invalid("expected 1, the only version of this grammar")
+    return value
+
+
+class Task(Frozen):
+    """One maintenance task."""
+
+    model_config = ConfigDict(title="task.yaml")
+
+    version: Annotated[Literal[1], BeforeValidator(_version)] = Field(description="version of this grammar")
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}$")] = Field(
+        description="names the run, its branch and its worktree"
+    )
+    goal: Annotated[str, StringConstraints(min_length=1, max_length=16000, strip_whitespace=True)] | None = (
+        Field(
+            default=None,
+            description="what shall be reached; stands here when the contract folder has no intent",
+        )
+    )
+    success_criteria: Items = Field(default=(), description="how you will recognise success")
+    locked_requirements: Items = Field(default=(), description="requirements that only you change")
+    constraints: Items = Field(default=(), description="limits on how the goal is reached")
+    non_goals: Items = Field(default=(), description="what shall not be done")
+    approval_boundaries: Items = Field(default=(), description="deeds that need a person's approval first")
+    must_remember: Items = Field(default=(), description="facts that must not be forgotten")
+    priority_order: Items = Field(default=(), description="what wins when two aims conflict, first wins")
+    contract: Text | None = Field(default=None, description="folder with intent, skill and state schema")
+    agent: AgentChoice = Field(description="which agent makes the steps")
+    agents: dict[Name, AgentConfig] = Field(default_factory=dict, description="settings by agent name")
+    workspace: Workspace = Field(default_factory=Workspace, description="the Git worktree")
+    sandbox: Sandbox = Field(default_factory=Sandbox, description="where commands and checks run")
+    authorities: dict[Name, Authority] = Field(default_factory=dict, description="readings shown each step")
+    actions: Actions = Field(default_factory=Actions, description="what the model may do")
+    checks: Many[Check] = Field(description="the only way to be done")
+    budgets: Budgets = Field(default_factory=Budgets, description="limits of a run")
+    limits: Limits = Field(default_factory=Limits, description="sizes within the prompt")
+    approvals: Approvals = Field(default_factory=Approvals, description="what a person decides")
+    commit_mode: Literal["staged", "optimistic", "dual"] = Field(
+        default="staged", description="when a step's state becomes the state"
+    )
+    layout: Literal["paper", "compact", "full"] = Field(
+        default="full", description="how much the prompt says"
+    )
+    store: StoreChoice = Field(default_factory=StoreChoice, description="where the record is kept")
+    repeat: Literal["never", "on-change"] = Field(
+        default="never", description="on-change: open a new run when a goal is red again at the current base"
+    )
+
+    @field_validator("checks")
+    @classmethod
+    def _decides(cls, checks: tuple[Check, ...]) -> tuple[Check, ...]:
+        names = [check.name for check in checks]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise invalid(f"two checks have the name {twice[0]!r}: names are unique")
+        if all(check.role != "goal" for check in checks):
+            raise invalid(NO_GOAL)
+        return checks
+
+    @model_validator(mode="after")
+    def _has_intent(self) -> Task:
+        inline = [section for section in SECTIONS if getattr(self, section)]
+        if self.goal is None and (inline or self.contract is None):
+            raise invalid("say what shall be reached: a `goal:` text, or a `contract:` folder that holds it")
+        if self.goal is not None:
+            self.intent()  # ids and supersedes hold together
+        return self
+
+    def intent(self) -> IntentContract | None:
+        """The intent that stands in the task itself, or None when only the contract folder has one."""
+        if self.goal is None:
+            return None
+        sections = {section: getattr(self, section) for section in SECTIONS}
+        return IntentContract.model_validate({"goal": self.goal, **sections})
+
+    def agent_config(self, name: str) -> AgentConfig:
+        """The settings of agent `name`, its `kind` filled in; without an entry, that agent's defaults."""
+        config = self.agents.get(name, AgentConfig())
+        return config if config.kind else config.model_copy(update={"kind": name})
+
+    @property
+    def branch(self) -> str:
+        """The run's own branch, `{name}` filled in."""
+        return self.workspace.branch.replace("{name}", self.name)
+
+    @property
+    def worktree(self) -> str:
+        """The worktree's folder, `{name}` filled in; relative to the task file unless absolute."""
+        return self.workspace.path.replace("{name}", self.name)
+
+
+def price_known(config: AgentConfig) -> bool:
+    """Whether a launch's cost in USD can be known. `config` as from `Task.agent_config`. Claude Code reports
+    money itself; every other agent needs `price`: an unknown cost is not zero."""
+    return config.price is not None or config.kind == "claude"
+
+
+def json_schema() -> JsonObject:
+    """The JSON Schema (2020-12) of task.yaml, for editors."""
+    schema = Task.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

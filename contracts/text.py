@@ -1,0 +1,45 @@
+"""Text that is safe to show, cut exactly, and said to be cut."""
+
+from __future__ import annotations
+
+import re
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def clean(data: bytes | str) -> str:
+    """Anything as text that is safe to show and to store: UTF-8 with replacement, no ANSI escape sequences,
+    no control characters but newline and tab, no bidirectional overrides, no lone surrogates, CRLF as
+    newline."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    return _UNSAFE.sub("", _ANSI.sub("", text.replace("\r\n", "\n")))
+
+
+def size(text: str) -> int:
+    """Bytes of the text's UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def cut(text: str, limit: int, *, artifact: str | None = None, head: float = 0.3) -> str:
+    """`text` in at most `limit` bytes: the first 30 % and the last 70 % of the room, whole characters, with one
+    line between them that says what is missing and how to read it. Unchanged when it fits."""
+    raw = text.encode("utf-8", "surrogatepass")
+    if len(raw) <= limit:
+        return text
+    read = f"; read artifact:{artifact} from line N" if artifact else ""
+    note = f"\n… cut {len(raw) - limit:,} of {len(raw):,} bytes{read} …\n"
+    room = limit - size(note) - 8
+    if room <= 0:
+        return raw[:limit].decode("utf-8", "ignore")
+    first = int(room * head)
+    front = raw[:first].decode("utf-8", "ignore")
+    back = raw[len(raw) - (room - first) :].decode("utf-8", "ignore")
+    missing = len(raw) - size(front) - size(back)
+    return f"{front}\n… cut {missing:,} of {len(raw):,} bytes{read} …\n{back}"
+
+
+def indented(text: str) -> str:
+    """Every line moved in by one space. Data from outside is shown only so: what stands in the first column
+    of a prompt was written by the controller, and a line of data can't pose as a heading."""
+    return "\n".join(f" {line}" for line in text.split("\n"))

@@ -1,0 +1,1 @@
+"""Decides: the step, its verbs, the stores, the command line."""

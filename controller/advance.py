@@ -1,0 +1,401 @@
+"""advance: the next record and its audit row, from a change. Pure: every rule of what a step does to the record
+stands here once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.base import canonical, digest
+from contracts.outcomes import Outcome
+from contracts.record import (
+    AuditRow,
+    CheckState,
+    Correction,
+    Halt,
+    LaunchFacts,
+    Progress,
+    RunRecord,
+    Spend,
+    Staged,
+)
+from contracts.reply import Usage
+from contracts.verdicts import (
+    Allow,
+    Change,
+    Confirm,
+    Decided,
+    Defer,
+    Gated,
+    Pending,
+    Proven,
+    Refuted,
+    Reject,
+    Reserved,
+    Stop,
+    Unknown,
+    Verified,
+)
+
+STUCK_REPEATS = 6  # the same action, observation and state so many times in a row
+STUCK_IDLE = 20  # steps without any progress
+SEEN = 256  # progress marks that are remembered
+NOT_COUNTED = ("policy.stale",)  # not the model's fault
+RATIO_SHARE = 0.3  # weight of the newest bytes-per-token measurement
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What became of the worktree: its head, the step's commit, the ref of an undone tree, the step's diff."""
+
+    head: str
+    commit: str | None = None
+    undone: str | None = None
+    diff: str = ""
+
+
+def advance(
+    record: RunRecord, change: Change, tree: Tree, digests: dict[str, str], *, wall: float, now: float
+) -> tuple[RunRecord, AuditRow | None]:
+    """(the next record, the audit row of a write that ends a step or records a decision). `wall` seconds are
+    added to the time spent."""
+    spent = record.spent.model_copy(update={"wall": record.spent.wall + wall})
+    record = record.model_copy(update={"spent": spent, "digests": record.digests | digests})
+    match change:
+        case Reserved():
+            return _reserved(record, change, now)
+        case Gated():
+            return _stopped(record, *_gated(record, change, now), now)
+        case Verified():
+            return _stopped(record, *_verified(record, change, tree, now), now)
+        case Decided():
+            return _decided(record, change, now)
+
+
+# ---- reserve ----------------------------------------------------------------------------------------------
+def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
+    if change.halt is not None:
+        after = record.model_copy(update={"halt": change.halt})
+        row = _row("halt", after, now, outcome=str(change.halt.outcome), extra={"cause": change.halt.cause})
+        return after, row
+    spent, reserve = record.spent, change.reserve
+    assert reserve is not None, "a reserve or a halt"
+    if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
+        spent = _charged(spent, record.reserve.usage, True)
+    return (
+        record.model_copy(
+            update={
+                "step": reserve.step,
+                "reserve": reserve.model_copy(update={"at": now}),
+                "spent": spent.model_copy(update={"launches": spent.launches + 1}),
+                "halt": None,
+            }
+        ),
+        None,
+    )
+
+
+def _charged(spent: Spend, usage: Usage, estimated: bool) -> Spend:
+    return spent.model_copy(
+        update={
+            "input": spent.input + (usage.input or 0),
+            "cached": spent.cached + (usage.cached or 0),
+            "output": spent.output + (usage.output or 0),
+            "usd_micro": spent.usd_micro + (usage.usd_micro or 0),
+            "estimated": spent.estimated or estimated,
+        }
+    )
+
+
+# ---- the verdict ------------------------------------------------------------------------------------------
+def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, AuditRow | None]:
+    update: dict[str, Any] = {"reserve": None, "halt": None}
+    if change.launch is not None:
+        update["spent"] = _charged(record.spent, change.launch.charged, change.launch.estimated)
+        update["ratio"] = _ratio(record, change.launch)
+    else:
+        update["step"] = record.step + 1  # an approved entry taken up is a step of its own
+    if change.entry is not None:
+        update["queue"] = tuple(entry for entry in record.queue if entry.id != change.entry)
+    before = record
+    record = record.model_copy(update=update)
+    verdict = change.verdict
+    row = _row(
+        "reply",
+        record,
+        now,
+        validator_result=_result(change),
+        retry_count=before.rejections,
+        **_launch(change.launch),
+        state_patch=_part(change.transition, "state_patch"),
+        action=_part(change.transition, "action"),
+        patch_bytes=_size(_part(change.transition, "state_patch")),
+        digests=before.digests,
+        durations=change.took,
+        human_events=_human(before),
+    )
+    match verdict:
+        case Allow():
+            staged = verdict.staged.model_copy(update={"launch": change.launch})
+            progress, halt = _repeated(record, staged, change)
+            if halt:
+                record = record.model_copy(update={"progress": progress, "halt": halt})
+                return record, row.model_copy(update={"outcome": str(halt.outcome)})
+            return record.model_copy(update={"staged": staged, "failures": 0, "progress": progress}), None
+        case Reject():
+            return _rejected(record, verdict.layer, verdict.code, verdict.say, verdict.excerpt, row)
+        case Confirm():
+            say = f"{verdict.entry.why} (answer with: controller answer {verdict.entry.id} TEXT)"
+            halt = Halt(outcome=Outcome.blocked, cause=verdict.entry.kind, say=say, step=record.step)
+            update = {
+                "queue": (*record.queue, verdict.entry),
+                "failures": 0,
+                "rejections": 0,
+                "correction": None,
+            }
+            return _halted(record.model_copy(update=update), halt, row)
+        case Defer():
+            halt = Halt(
+                outcome=Outcome.waiting,
+                cause=verdict.cause,
+                say=verdict.say,
+                not_before=verdict.not_before,
+                step=record.step,
+            )
+            failures = record.failures + (verdict.cause != "limit_with_reset")
+            return _halted(record.model_copy(update={"failures": failures}), halt, row)
+        case Stop():
+            halt = Halt(outcome=verdict.outcome, cause=verdict.cause, say=verdict.say, step=record.step)
+            return _halted(record, halt, row)
+
+
+def _repeated(record: RunRecord, staged: Staged, change: Gated) -> tuple[Progress, Halt | None]:
+    """Progress with the worklists' counts and the repetition taken in, and `stuck` where that is the end."""
+    progress = record.progress
+    same = staged.fingerprint == progress.fingerprint and staged.tool != "wait"
+    repeats = progress.repeats + 1 if same else 0
+    progress = _moved(progress, record.step, tuple(f"{name} {n}" for name, n in change.counts.items()))
+    progress = progress.model_copy(
+        update={"fingerprint": staged.fingerprint, "repeats": repeats, "counts": change.counts}
+    )
+    say = ""
+    if repeats + 1 >= STUCK_REPEATS:
+        say = f"the same action was asked for {repeats + 1} times in a row and brought nothing new"
+    elif record.step - progress.last_step >= STUCK_IDLE:
+        say = f"no file, check or worklist moved for {record.step - progress.last_step} steps"
+    if not say or staged.tool == "finish":
+        return progress, None
+    say = f"{say}: see `controller explain {record.step}`, change the task, then `controller run --retry`"
+    return progress, Halt(outcome=Outcome.stuck, cause="no progress", say=say, step=record.step)
+
+
+def _moved(progress: Progress, step: int, marks: tuple[str, ...]) -> Progress:
+    new = [mark for mark in (digest(mark)[:16] for mark in marks) if mark not in progress.seen]
+    if not new:
+        return progress
+    return progress.model_copy(update={"seen": (*progress.seen, *new)[-SEEN:], "last_step": step})
+
+
+def _rejected(
+    record: RunRecord, layer: str, code: str, say: str, excerpt: str, row: AuditRow
+) -> tuple[RunRecord, AuditRow]:
+    """Σ and O stay; one correction replaces the older; too many in a row is the end."""
+    rejections = record.rejections + (code not in NOT_COUNTED)
+    correction = Correction(step=record.step, layer=layer, code=code, say=say[:2000], excerpt=excerpt[:1200])
+    record = record.model_copy(
+        update={"correction": correction, "rejections": rejections, "failures": 0, "staged": None}
+    )
+    return record, row
+
+
+def _halted(record: RunRecord, halt: Halt, row: AuditRow) -> tuple[RunRecord, AuditRow]:
+    return (
+        record.model_copy(update={"halt": halt}),
+        row.model_copy(
+            update={"outcome": str(halt.outcome), "extra": row.extra | {"cause": halt.cause, "say": halt.say}}
+        ),
+    )
+
+
+# ---- the evidence -----------------------------------------------------------------------------------------
+def _verified(
+    record: RunRecord, change: Verified, tree: Tree, now: float
+) -> tuple[RunRecord, AuditRow | None]:
+    staged = record.staged
+    assert staged is not None, "evidence without a staged transition"
+    checks, delta = _checks(record, change)
+    row = _row(
+        "step",
+        record,
+        now,
+        validator_result="allow",
+        tool_result=change.tool_result,
+        retry_count=record.rejections,
+        **_launch(staged.launch),
+        state_patch=staged.transition.get("state_patch"),
+        action=staged.transition.get("action"),
+        patch_bytes=_size(staged.transition.get("state_patch")),
+        digests=record.digests,
+        action_fingerprint=staged.fingerprint,
+        repeated_of=record.step - record.progress.repeats if record.progress.repeats else None,
+        score_delta=delta,
+        durations=change.took,
+        commit=tree.commit,
+        undone=tree.undone,
+        human_events=_human(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
+    )
+    record = record.model_copy(update={"checks": checks, "head": tree.head})
+    match change.evidence:
+        case Proven():
+            return _proven(record, staged, change, tree, row)
+        case Refuted() as refuted:
+            row = row.model_copy(update={"tool_result": refuted.code})
+            layer = "checks" if staged.tool == "finish" else "evidence"
+            counted = record.rejections if staged.tool == "finish" else record.rejections - 1
+            record = record.model_copy(update={"rejections": counted})
+            return _rejected(record, layer, refuted.code, refuted.say, refuted.excerpt, row)
+        case Pending() as pending:
+            halt = Halt(
+                outcome=Outcome.waiting,
+                cause=staged.tool,
+                say=pending.say,
+                not_before=pending.not_before,
+                step=record.step,
+            )
+            return record.model_copy(update={"halt": halt}), None
+        case Unknown() as unknown:
+            halt = Halt(outcome=Outcome.blocked, cause="unknown", say=unknown.say, step=record.step)
+            return _halted(record, halt, row.model_copy(update={"tool_result": "unknown"}))
+
+
+def _proven(
+    record: RunRecord, staged: Staged, change: Verified, tree: Tree, row: AuditRow
+) -> tuple[RunRecord, AuditRow]:
+    """The candidate becomes Σ, O is replaced, the correction is gone."""
+    observation = change.observation
+    if observation is not None and tree.diff:
+        observation = observation.model_copy(update={"diff": tree.diff})
+    spent = record.spent
+    record = record.model_copy(
+        update={
+            "state": staged.candidate,
+            "observation": observation,
+            "correction": None,
+            "staged": None,
+            "rejections": 0,
+            "failures": 0,
+            "spent": spent.model_copy(update={"steps": spent.steps + 1}),
+            "progress": _moved(record.progress, record.step, change.moved),
+        }
+    )
+    row = row.model_copy(
+        update={
+            "state_bytes": _size(record.state),
+            "observation_bytes": _size(observation.model_dump()) if observation else 0,
+            "digests": row.digests | {"state": digest(record.state)},
+        }
+    )
+    if not change.finished:
+        return record, row
+    say = str(staged.args.get("summary", ""))[:2000]
+    halt = Halt(outcome=Outcome.completed, cause="all checks are green", say=say, step=record.step)
+    return _halted(record, halt, row)
+
+
+def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState], dict[str, int] | None]:
+    if not change.checks:
+        return record.checks, None
+    after, delta = dict(record.checks), {"goal": 0, "guard": 0}
+    for reading in change.checks:
+        old = after.get(reading.name)
+        delta[reading.role] += int(reading.passed) - int(old.passed if old else False)
+        after[reading.name] = CheckState(
+            role=reading.role,
+            baseline=old.baseline if old else reading.passed,
+            baseline_counts=old.baseline_counts if old else reading.counts,
+            passed=reading.passed,
+            why=reading.why[:300],
+            counts=reading.counts,
+            step=record.step,
+            noticed=old.noticed if old else None,
+        )
+    return after, delta
+
+
+# ---- decisions --------------------------------------------------------------------------------------------
+def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord, AuditRow | None]:
+    """A halt set or lifted from outside a step. Lifting gives the counters a fresh start."""
+    update: dict[str, Any] = {"halt": change.halt}
+    if change.halt is None:
+        update |= {"rejections": 0, "failures": 0, "correction": record.correction}
+        update["progress"] = record.progress.model_copy(update={"repeats": 0, "last_step": record.step})
+    after = record.model_copy(update=update)
+    row = _row(
+        "opened" if record.version == 0 else "decision",
+        after,
+        now,
+        outcome=str(change.halt.outcome) if change.halt else None,
+        human_events=(f"{change.what} by {change.by}",) if change.by else (),
+        extra={"what": change.what, **change.extra},
+    )
+    return after, row
+
+
+def _stopped(
+    before: RunRecord, record: RunRecord, row: AuditRow | None, now: float
+) -> tuple[RunRecord, AuditRow | None]:
+    """A person's wish to stop takes effect where a step ends."""
+    if row is None or record.halt is not None:
+        return record, row
+    if before.stop is not None:
+        say = f"stopped by {before.stop.by}: `controller run` goes on"
+        return _halted(
+            record, Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step), row
+        )
+    return record, row
+
+
+# ---- the row ----------------------------------------------------------------------------------------------
+def _row(kind: Any, record: RunRecord, now: float, **more: Any) -> AuditRow:
+    return AuditRow(kind=kind, at=now, step=record.step, step_id=f"{record.run}/{record.step}", **more)
+
+
+def _launch(launch: LaunchFacts | None) -> dict[str, Any]:
+    if launch is None:
+        return {}
+    return {
+        "prompt_tokens": launch.usage.input,
+        "completion_tokens": launch.usage.output,
+        "prompt_chars": launch.prompt_bytes,
+        "usage": launch.usage,
+        "charged": launch.charged,
+        "estimated": launch.estimated,
+        "agent": launch.agent.name,
+        "model": launch.agent.model,
+        "credential": launch.agent.credential,
+    }
+
+
+def _result(change: Gated) -> str:
+    verdict = change.verdict
+    return verdict.code if isinstance(verdict, Reject) else verdict.kind
+
+
+def _ratio(record: RunRecord, launch: LaunchFacts) -> float:
+    """Bytes per token, learned from what the agent reported; never below 1 and never above 8."""
+    if not launch.usage.input or not launch.prompt_bytes:
+        return record.ratio
+    measured = min(8.0, max(1.0, launch.prompt_bytes / launch.usage.input))
+    return round(record.ratio * (1 - RATIO_SHARE) + measured * RATIO_SHARE, 4)
+
+
+def _human(record: RunRecord) -> tuple[str, ...]:
+    return tuple(f"{post.body.kind} by {post.body.by}" for post in record.inbox)
+
+
+def _part(transition: dict[str, Any] | None, key: str) -> Any:
+    return transition.get(key) if isinstance(transition, dict) else None
+
+
+def _size(value: Any) -> int | None:
+    return None if value is None else len(canonical(value))

@@ -1,0 +1,321 @@
+"""assemble: from task.yaml and the installed parts to a Rig. Parts are found by entry point; only what the task
+names is loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from tool_adapters.git import Repo
+from tool_adapters.workspace import WorktreeWorkspace
+
+from contracts.base import digest
+from contracts.charter import Charter
+from contracts.dialects import compile_dialect
+from contracts.errors import ConfigError
+from contracts.explain import Checker
+from contracts.grammar import describe, specs
+from contracts.intent import IntentContract
+from contracts.paths import PathPolicy
+from contracts.ports import Agent, Reconciler, Runner, Store
+from contracts.redact import Redactor
+from contracts.reply import AgentProfile
+from contracts.schema_refs import BadSchema
+from contracts.state import StateSchema
+from contracts.task import AgentConfig, Check, Task, price_known
+from controller.contract_folder import contract_of
+from controller.rig import Rig, Watch
+from controller.stores.artifacts import FileArtifacts
+from controller.taskfile import LoadedTask
+from tool_adapters.actions.context import ActionContext
+from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.process import ProcessRunner, child_environment
+
+RUNTIME = ".agent-runtime"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a task's things are. All absolute."""
+
+    base: Path  # the folder of the task file
+    repo: Path
+    runtime: Path
+    worktree: Path
+
+    @classmethod
+    def of(cls, loaded: LoadedTask) -> Places:
+        base = loaded.base_dir.resolve()
+        repo = (base / loaded.task.workspace.repo).resolve()
+        return cls(base, repo, base / RUNTIME, (base / loaded.task.worktree).resolve())
+
+
+def found(group: str, name: str) -> Any:
+    """The class that entry-point group `skill_state.<group>` has under `name`. Raises ConfigError."""
+    known = {point.name: point for point in entry_points(group=f"skill_state.{group}")}
+    point: EntryPoint | None = known.get(name)
+    if point is None:
+        raise ConfigError(
+            f"there is no {group.rstrip('s')} {name!r}", hint=f"installed: {', '.join(sorted(known))}"
+        )
+    try:
+        return point.load()
+    except ImportError as error:
+        raise ConfigError(f"{group.rstrip('s')} {name!r} can't be loaded: {error}") from error
+
+
+def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
+    """The charter of a task for one agent (default: `agent.use`). Reads the contract folder, starts nothing.
+    Raises ConfigError."""
+    task, contract = loaded.task, contract_of(loaded)
+    name = agent_name or task.agent.use
+    config = task.agent_config(name)
+    kind = found("agents", config.kind or name)
+    intent = contract.intent or IntentContract.from_goal(task.goal or "")
+    try:
+        schema = (
+            StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
+        )
+        schema.initial()
+    except BadSchema as error:
+        raise ConfigError(
+            f"the state schema can't be used: {error}", where=task.contract or ""
+        ) from error
+    skill = contract.skill or builtin_skill("coding")
+    allowed = specs(task.actions.allow, task.actions.commands)
+    dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
+    return Charter(
+        task=task,
+        intent=intent,
+        skill=skill,
+        schema=schema,
+        specs=allowed,
+        grammar=describe(allowed, task.actions.commands),
+        dialect=dialect,
+        paths=policy(loaded),
+        agent=AgentProfile(
+            name=name,
+            kind=config.kind or name,
+            model=config.model or "",
+            dialect=kind.dialect_kind,
+            reasoning=not kind.native_reasoning,
+        ),
+        price=config.price,
+        price_known=price_known(config),
+        checks=tuple(check.name for check in task.checks),
+        edit_checks=tuple(check.name for check in task.checks if check.when == "edit"),
+        digests={
+            "task": loaded.text_digest,
+            "skill": digest(skill),
+            "intent": digest(intent.model_dump_json()),
+            "schema": digest(schema.source),
+        },
+        checkers={spec.name: Checker(spec.args) for spec in allowed},
+    )
+
+
+def builtin_skill(name: str) -> str:
+    """The built-in procedural specification of a template."""
+    return resources.files("controller").joinpath("skills", f"{name}.md").read_text("utf-8")
+
+
+def policy(loaded: LoadedTask) -> PathPolicy:
+    """What may be changed: the task's scope and protections, and the pins of its checks."""
+    task, places = loaded.task, Places.of(loaded)
+    pinned = [pin for check in task.checks for pin in pins(check)]
+    inside = places.base.relative_to(places.repo) if places.base.is_relative_to(places.repo) else Path()
+    return PathPolicy(
+        scope=task.workspace.scope,
+        protected=(*task.workspace.protected, loaded.path.name),
+        pins=tuple(dict.fromkeys(pinned)),
+        may_edit=tuple(edit for check in task.checks for edit in check.may_edit),
+        secrets=task.workspace.allow_secrets,
+        prefix="" if str(inside) == "." else inside.as_posix(),
+    )
+
+
+RUNNER_CONFIG = (
+    "conftest.py",
+    "**/conftest.py",
+    "pytest.ini",
+    "tox.ini",
+    ".github/**",
+    ".gitlab-ci.yml",
+    ".circleci/**",
+    "jest.config.*",
+    "vitest.config.*",
+)
+
+
+def pins(check: Check) -> tuple[str, ...]:
+    """What a check rests on: as the task says, else the paths in its argv and the runners' configuration."""
+    if check.pins is not None:
+        return check.pins
+    words = check.run.split() if isinstance(check.run, str) else check.run[1:]
+    named = [word for word in words if "/" in word and not word.startswith(("-", "/")) and "://" not in word]
+    scripts = [
+        word for word in words if word.endswith((".sh", ".py", ".js", ".ts", ".mjs")) and "/" not in word
+    ]
+    kept = [word for word in named if not word.startswith((".venv", "node_modules"))]
+    return (*kept, *scripts, *RUNNER_CONFIG)
+
+
+def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:
+    """The task's store. Raises ConfigError for an unknown one."""
+    made: Store = found("stores", loaded.task.store.use)(
+        Places.of(loaded).runtime / "state.db", create=create
+    )
+    return made
+
+
+def assemble(
+    loaded: LoadedTask,
+    *,
+    agent: str | None = None,
+    watch: Watch | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Rig:
+    """The Rig of a task. `agent` replaces `agent.use`. Launches nothing. Raises ConfigError."""
+    environ = os.environ if environ is None else environ
+    accepted(loaded.task)
+    task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
+    name = agent or task.agent.use
+    runtime = places.runtime
+    secrets = _secrets(task.agent_config(name), environ)
+    redact = Redactor(secrets)
+    artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
+    runner = ProcessRunner(runtime / "spool", artifacts, redact)
+    env = child_environment({}, base=environ)
+    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, runner, env)
+    repo = Repo(places.worktree)
+    context = ActionContext(
+        root=places.worktree,
+        paths=law.paths,
+        runner=runner,
+        artifacts=artifacts,
+        env=env,
+        commands=task.actions.commands,
+        files=repo.ls,
+        show=repo.show,
+        ignored=repo.ignored,
+        limits=task.limits,
+    )
+    made = _agent(name, task.agent_config(name), law, runner, places, environ)
+    return Rig(
+        task=replace(law, agent=made.profile),
+        agent=made,
+        actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
+        readers=_readers(task, repo, runner, context.cwd, env),
+        store=open_store(loaded),
+        workspace=workspace,
+        artifacts=artifacts,
+        watch=watch or Watch(),
+    )
+
+
+def accepted(task: Task) -> None:
+    """What the grammar knows and this version can't do yet is refused by name, never ignored."""
+    if task.sandbox.mode == "required":
+        raise ConfigError(
+            "sandbox.mode: required can't be had yet",
+            hint="write `sandbox: {mode: none}` to run commands without one",
+        )
+    if task.commit_mode != "staged":
+        raise ConfigError(
+            f"commit_mode: {task.commit_mode} can't be had yet", hint="write `commit_mode: staged`"
+        )
+    if task.repeat != "never":
+        raise ConfigError(
+            "repeat: on-change can't be had yet", hint="write `repeat: never`, or use `run --new`"
+        )
+
+
+@dataclass
+class Tools:
+    """The actions of a task, made when first named, and the workspace's part in recovery."""
+
+    context: ActionContext
+    workspace: WorktreeWorkspace
+    task: str
+    allowed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, tool: str) -> Any:
+        if tool not in self._made:
+            self._made[tool] = found("actions", tool)(self.context)
+        return self._made[tool]
+
+    async def reset(self, head: str, keep_as: str) -> str | None:
+        return await self.workspace.undo(head, f"{self.task}/{keep_as}")
+
+    async def find(self, key: str) -> str | None:
+        return await self.workspace.find(key)
+
+
+def _agent(
+    name: str, config: AgentConfig, law: Charter, runner: Runner, places: Places, environ: Mapping[str, str]
+) -> Agent:
+    home = places.runtime / "agents" / name
+    made: Agent = found("agents", config.kind or name)(
+        AgentSettings(
+            name=name,
+            config=config,
+            dialect=law.dialect,
+            runner=runner,
+            home=home / "home",
+            cwd=home / "empty",
+            environ=environ,
+            base_dir=places.base,
+            worktree=places.worktree,
+        )
+    )
+    return made
+
+
+def _readers(
+    task: Task, repo: Repo, runner: Runner, root: Path, env: Mapping[str, str]
+) -> tuple[Reconciler, ...]:
+    git = found("reconcilers", "git")(repo.reader())
+    readers: list[Reconciler] = [git]
+    for name, authority in task.authorities.items():
+        made = found("reconcilers", authority.use)
+        if authority.use == "command":
+            readers.append(
+                made(
+                    name,
+                    authority.run,
+                    cwd=root,
+                    env=env,
+                    runner=runner,
+                    ok_exit=authority.ok_exit,
+                    max_bytes=authority.max_bytes,
+                    worklist=authority.worklist,
+                    timeout=authority.timeout,
+                )
+            )
+        elif authority.use != "git":
+            readers.append(made(name, **authority.options))
+    checker = found("reconcilers", "check")
+    for check in task.checks:
+        readers.append(checker(check, pins=pins(check), cwd=root, env=env, runner=runner, git=repo.reader()))
+    return tuple(readers)
+
+
+def _secrets(config: AgentConfig, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every value that is handed to the agent's environment: never to be stored or shown."""
+    names = (
+        config.token_env,
+        config.api_key_env,
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "OPENAI_API_KEY",
+        "CODEX_API_KEY",
+    )
+    return {name: environ[name] for name in names if name and environ.get(name)}

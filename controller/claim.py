@@ -1,0 +1,62 @@
+"""claim: take the lease, open the workspace, and keep the lease fresh while the step works."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from contracts.ports import Lease
+from controller.rig import LEASE_SECONDS, Fence, Rig
+
+
+@asynccontextmanager
+async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
+    """The fence of one step of `run` (a run id or a task name). Raises Busy when somebody else holds the
+    lease, Lost when it is taken meanwhile, ConfigError when the workspace can't be used. `rig.hold` keeps the
+    lease at the end; the next claim of the same rig renews it."""
+    rig.watch.phase("claim")
+    task = run.partition("@")[0]
+    if rig.lease is None:
+        rig.lease = await rig.store.lease(task, LEASE_SECONDS)
+    else:
+        rig.lease = await rig.store.renew(rig.lease, LEASE_SECONDS)
+    try:
+        opened = await rig.workspace.open()
+        fence = Fence(rig.store, rig.workspace, rig.artifacts, rig.lease, opened, rig.watch)
+        async with _renewed(rig, rig.lease):
+            yield fence
+    finally:
+        if not rig.hold:
+            await release(rig)
+
+
+async def release(rig: Rig) -> None:
+    """Give the lease up, whatever happens around us."""
+    lease, rig.lease = rig.lease, None
+    if lease is not None:
+        with anyio.CancelScope(shield=True):
+            await rig.store.release(lease)
+
+
+@asynccontextmanager
+async def _renewed(rig: Rig, lease: Lease) -> AsyncIterator[None]:
+    """Renews the lease every third of its time; losing it cancels the body with Lost."""
+
+    async def renew() -> None:
+        while True:
+            await anyio.sleep(LEASE_SECONDS / 3)
+            rig.lease = await rig.store.renew(lease, LEASE_SECONDS)
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(renew)
+            yield
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as several:
+        # The task group wraps what the body raised; callers match on the bare error.
+        first: BaseException = several
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from first.__cause__

@@ -1,0 +1,145 @@
+"""commit: the one verb that writes. First the tree (a commit with trailers, or the undo, its tree kept), then
+the store: record and audit row in one transaction."""
+
+from __future__ import annotations
+
+from contracts.base import digest
+from contracts.charter import Charter
+from contracts.outcomes import Outcome
+from contracts.record import Halt, Reserve, RunRecord
+from contracts.reply import Prompt, Usage
+from contracts.verdicts import Change, Gated, Proven, Refuted, Reserved, Verified
+from controller.advance import Tree, advance
+from controller.rig import Fence
+
+DIFF_BYTES = 16 * 1024
+REPLY_TOKENS = 4_000  # reserved for the answer of a launch
+REPLY_USD_MICRO = 250_000  # reserved for a launch of unknown price: a quarter of a dollar
+
+
+async def commit(record: RunRecord, change: Change, fence: Fence) -> RunRecord:
+    """`record` moved on by `change`, durable when it returns. Raises Lost when another controller was faster:
+    nothing of this change is then in the store."""
+    tree = await _tree(record, change, fence) if isinstance(change, Verified) else Tree(head=record.head)
+    digests = _artifacts(change, fence)
+    after, row = advance(record, change, tree, digests, wall=fence.lap(), now=fence.clock())
+    consumed = [post.id for post in record.inbox]
+    return await fence.store.swap(after, row, fence.lease, consumed)
+
+
+def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
+    """What the launch may cost, to be written before it; or the halt when a budget does not reach for it."""
+    budgets, spent = task.task.budgets, record.spent
+    if stuck := _stuck(record, budgets.rejections):
+        return Reserved(halt=stuck)
+    usage = Usage(
+        input=round(prompt.bytes / record.ratio),
+        output=REPLY_TOKENS,
+        usd_micro=_price(record, prompt, task),
+    )
+    tokens = (usage.input or 0) + (usage.output or 0)
+    limits = [
+        ("steps", spent.launches + 1, budgets.steps),
+        ("tokens", spent.tokens + tokens, budgets.tokens),
+        ("wall", spent.wall, budgets.wall),
+    ]
+    if budgets.usd is not None and task.price_known:
+        limits.append(("usd", (spent.usd_micro + (usage.usd_micro or 0)) / 1e6, budgets.usd))
+    for name, needed, limit in limits:
+        if needed > limit:
+            say = f"budgets.{name} is used up ({_used(name, record)} of {limit:g}): raise it in the task to go on"
+            halt = Halt(
+                outcome=Outcome.budget_exhausted,
+                cause=name,
+                say=say,
+                limit=name,
+                value=float(limit),
+                step=record.step,
+            )
+            return Reserved(halt=halt)
+    return Reserved(
+        reserve=Reserve(
+            step=record.step + 1,
+            usage=usage,
+            prompt_digest=digest(prompt.text),
+            prompt_bytes=prompt.bytes,
+            at=0.0,
+        ),
+        prompt=prompt.text,
+    )
+
+
+def _stuck(record: RunRecord, limit: int) -> Halt | None:
+    """The halt when rejections in a row have reached `limit`."""
+    last = record.correction
+    if record.rejections < limit or last is None:
+        return None
+    say = f"{record.rejections} replies in a row were rejected; the last: {last.code}: {last.say[:300]}"
+    return Halt(outcome=Outcome.stuck, cause=last.code, say=say, step=record.step)
+
+
+def _price(record: RunRecord, prompt: Prompt, task: Charter) -> int:
+    """Micro-USD: from the task's price, else twice the mean of this run's launches, else a quarter dollar."""
+    if not task.price_known:
+        return 0
+    if task.price is not None:
+        return round(prompt.bound * task.price.input + REPLY_TOKENS * task.price.output)
+    if record.spent.launches and not record.spent.estimated:
+        return max(1, 2 * record.spent.usd_micro // record.spent.launches)
+    return REPLY_USD_MICRO
+
+
+def _used(name: str, record: RunRecord) -> str:
+    spent = record.spent
+    return {
+        "steps": f"{spent.launches}",
+        "tokens": f"{spent.tokens:,}",
+        "wall": f"{spent.wall:.0f} s",
+        "usd": f"{spent.usd_micro / 1e6:.2f}",
+    }[name]
+
+
+async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
+    """The worktree as the evidence says: kept as a commit, or undone with its tree kept."""
+    staged, workspace = record.staged, fence.workspace
+    assert staged is not None, "evidence without a staged transition"
+    match change.evidence:
+        case Proven():
+            head = change.committed or staged.before.head or record.head
+            if change.keep:
+                head = await workspace.keep(
+                    change.keep,
+                    f"step {staged.step}: {change.summary}"[:120],
+                    {
+                        "Skill-State-Run": record.run,
+                        "Skill-State-Step": str(staged.step),
+                        "Skill-State-Key": staged.key,
+                    },
+                    staged.before.head,
+                )
+            if change.strays:
+                await workspace.undo(head)
+            old = staged.before.head
+            diff = await workspace.diff(old, head, DIFF_BYTES) if change.keep else ""
+            return Tree(head=head, commit=head if change.keep else None, diff=diff)
+        case Refuted():
+            kept = None
+            if change.dirty:
+                kept = await workspace.undo(
+                    staged.before.head or record.head, f"{record.run}/undone/{staged.step}"
+                )
+            return Tree(head=record.head, undone=kept)
+        case _:
+            return Tree(head=record.head)
+
+
+def _artifacts(change: Change, fence: Fence) -> dict[str, str]:
+    """Prompt and reply, kept before the row that names them."""
+    put = fence.artifacts.put
+    match change:
+        case Reserved(prompt=prompt) if prompt:
+            return {"prompt": put(prompt.encode("utf-8", "surrogatepass"))}
+        case Gated(reply_text=text) if text:
+            return {"reply": put(text.encode("utf-8", "surrogatepass"))}
+        case _:
+            return {}

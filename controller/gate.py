@@ -1,0 +1,366 @@
+"""gate: may this reply be executed? Pure: a verdict from record, readings and reply; nothing is read or done.
+
+A failed reply is mapped by its class first; then six layers in order: envelope, schema, patch, intent,
+invariants, policy. Each refusal has its layer, a stable code and a sentence for the model."""
+
+from __future__ import annotations
+
+from contracts.base import JsonObject, canonical, digest
+from contracts.charter import Charter
+from contracts.grammar import batch_problem, paths_of
+from contracts.merge import Path as FieldPath
+from contracts.merge import depth, merge, removed_paths, touched_paths
+from contracts.outcomes import Outcome
+from contracts.readings import CommandReading, GitReading, Need, Readings
+from contracts.record import Before, Entry, LaunchFacts, RunRecord, Staged
+from contracts.reply import Reply, ReplyClass, Usage
+from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
+
+MAX_TRANSITION = 256 * 1024
+MAX_DEPTH = 32
+TRIES = 3  # launches in a row that failed in a way that may pass
+BACKOFF = 30.0  # seconds, doubled each time
+MAX_QUEUE = 8
+
+
+def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entry, task: Charter) -> Gated:
+    """The verdict on a reply, or on an approved entry that takes a reply's place. `seen` are the readings
+    that the prompt showed, `fresh` those after the agent answered."""
+    if isinstance(reply, Entry):
+        verdict = judge(record, seen, fresh, reply.transition, task, reply)
+        return Gated(
+            verdict=verdict, transition=reply.transition, entry=reply.id, counts=_counts(seen), at=fresh.at
+        )
+    verdict = _reply(record, fresh, reply) or judge(record, seen, fresh, reply.transition, task)
+    return Gated(
+        verdict=verdict,
+        launch=_facts(record, reply, task),
+        transition=reply.transition,
+        reply_text=reply.raw.text,
+        class_=str(reply.raw.cls),
+        counts=_counts(seen),
+        took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
+        at=fresh.at,
+    )
+
+
+def _counts(seen: Readings) -> dict[str, int]:
+    return {
+        name: item.count
+        for name, item in seen.items.items()
+        if isinstance(item, CommandReading) and item.worklist and item.count is not None
+    }
+
+
+def judge(
+    record: RunRecord,
+    seen: Readings,
+    fresh: Readings,
+    transition: object,
+    task: Charter,
+    entry: Entry | None = None,
+) -> Verdict:
+    """The six layers over a canonical transition."""
+    checked = _envelope(transition)
+    if isinstance(checked, Reject):
+        return checked
+    patch, tool, args = checked
+    candidate = merge(record.state, _without_required_nulls(patch, task))
+    refused = (
+        _schema(candidate, patch, tool, args, task)
+        or _patch(patch, task)
+        or _intent(patch, task)
+        or _invariants(candidate, task)
+        or _policy(tool, args, seen, fresh, task)
+    )
+    if refused:
+        return refused
+    if not isinstance(candidate, dict):  # the schema layer refuses this; here for the types
+        return Reject(layer="schema", code="schema.state", say="the state must stay an object")
+    whole = {"state_patch": patch, "action": {"tool": tool, "args": args}}
+    step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
+    staged = _staged(record, step, fresh, whole, candidate, task)
+    if tool == "ask" and entry is None:
+        return _ask(record, staged, fresh, task)
+    if entry is not None:
+        staged = staged.model_copy(update={"entry": entry.id, "answer": entry.answer})
+    return Allow(staged=staged)
+
+
+# ---- the reply itself -------------------------------------------------------------------------------------
+def _reply(record: RunRecord, fresh: Readings, reply: Reply) -> Verdict | None:
+    """None for a reply that can be judged."""
+    raw, say = reply.raw, reply.raw.message or f"the agent {reply.agent.name} failed without a message"
+    match raw.cls:
+        case ReplyClass.OK:
+            if reply.problems:
+                excerpt = raw.text[:600]
+                return Reject(
+                    layer="envelope", code="envelope.form", say="; ".join(reply.problems), excerpt=excerpt
+                )
+            return None
+        case ReplyClass.INVALID | ReplyClass.MISSING:
+            say = raw.message or "there was no transition in your reply"
+            return Reject(
+                layer="reply", code=f"reply.{raw.cls}", say=f"{say}. {FORM}", excerpt=raw.text[:600]
+            )
+        case ReplyClass.REFUSAL:
+            return Reject(
+                layer="reply", code="reply.refusal", say=f"You declined: {say}. Do what you can, or `ask`."
+            )
+        case ReplyClass.CONTEXT_TOO_LONG:
+            return Stop(
+                outcome=Outcome.stuck,
+                cause=str(raw.cls),
+                say=f"{say}: lower `limits`, or take a larger model",
+            )
+        case ReplyClass.AUTH | ReplyClass.MISCONFIGURED | ReplyClass.SCHEMA_REFUSED:
+            return Stop(outcome=Outcome.config_error, cause=str(raw.cls), say=say)
+        case ReplyClass.LIMIT_PERMANENT:
+            return Stop(outcome=Outcome.blocked, cause=str(raw.cls), say=say)
+        case ReplyClass.BUDGET:
+            return Stop(outcome=Outcome.budget_exhausted, cause=str(raw.cls), say=say)
+        case ReplyClass.LIMIT_WITH_RESET:
+            return Defer(not_before=raw.not_before or fresh.at + 900, cause=str(raw.cls), say=say)
+        case _:
+            return _again(record, fresh, raw.cls, say)
+
+
+def _again(record: RunRecord, fresh: Readings, cls: ReplyClass, say: str) -> Verdict:
+    """What may pass by itself: asked again later (or at once, when the process was at fault), three times."""
+    if record.failures + 1 >= TRIES:
+        return Stop(outcome=Outcome.failed, cause=str(cls), say=f"{say} ({TRIES} launches in a row failed)")
+    passing = cls in (ReplyClass.TRANSIENT, ReplyClass.UNAVAILABLE)
+    delay = BACKOFF * 2**record.failures if passing else 0.0
+    return Defer(not_before=fresh.at + delay, cause=str(cls), say=say)
+
+
+# ---- the six layers ---------------------------------------------------------------------------------------
+FORM = 'Reply with one JSON object: {"state_patch": …, "action": {"tool": …, "args": …}} and nothing else'
+
+
+def _envelope(transition: object) -> tuple[JsonObject, str, JsonObject] | Reject:
+    def no(code: str, say: str) -> Reject:
+        return Reject(layer="envelope", code=f"envelope.{code}", say=f"{say}. {FORM}")
+
+    if not isinstance(transition, dict):
+        return no("form", "the reply is not a JSON object")
+    keys = set(transition)
+    if keys != {"state_patch", "action"}:
+        wrong = sorted(keys ^ {"state_patch", "action"})
+        return no(
+            "keys", f"exactly the keys state_patch and action are allowed, not {', '.join(wrong)[:200]}"
+        )
+    if depth(transition) > MAX_DEPTH:
+        return no("depth", f"the reply is nested deeper than {MAX_DEPTH} levels")
+    try:
+        total = len(canonical(transition))
+    except TypeError:
+        return no("json", "the reply holds a value that is not JSON (half a surrogate pair, a huge number)")
+    if total > MAX_TRANSITION:
+        return no(
+            "size", f"the reply has {total:,} bytes, at most {MAX_TRANSITION:,} are read: do less in one step"
+        )
+    patch, action = transition["state_patch"], transition["action"]
+    if not isinstance(patch, dict):
+        return no("patch", "state_patch must be an object")
+    if not isinstance(action, dict) or set(action) != {"tool", "args"}:
+        return no("action", "action must be an object with exactly the keys tool and args")
+    tool, args = action["tool"], action["args"]
+    if not isinstance(tool, str) or not isinstance(args, dict):
+        return no("action", "action.tool must be a name and action.args an object")
+    return patch, tool, args
+
+
+def _without_required_nulls(patch: JsonObject, task: Charter) -> JsonObject:
+    """The patch less the deletions that layer 3 refuses, so that layer 2 judges only what was set."""
+    refused = {path for path in removed_paths(patch) if task.schema.refuses_removal(path) == "required"}
+    return _drop(patch, refused, ()) if refused else patch
+
+
+def _drop(node: JsonObject, paths: set[FieldPath], at: FieldPath) -> JsonObject:
+    kept: JsonObject = {}
+    for key, value in node.items():
+        here = (*at, key)
+        if here not in paths:
+            kept[key] = _drop(value, paths, here) if isinstance(value, dict) else value
+    return kept
+
+
+def _schema(
+    candidate: object, patch: JsonObject, tool: str, args: JsonObject, task: Charter
+) -> Reject | None:
+    spec = task.spec(tool)
+    if spec is None:
+        names = ", ".join(each.name for each in task.specs)
+        return Reject(
+            layer="schema", code="schema.tool", say=f"there is no tool {tool[:40]!r}; there are {names}"
+        )
+    if wrong := task.arguments(tool, args):
+        say = f"the arguments of {tool} are wrong: " + "; ".join(wrong)
+        return Reject(layer="schema", code="schema.args", say=say)
+    if errors := task.schema.errors(candidate):
+        unknown = any("unknown" in error.message or "not allowed" in error.message for error in errors)
+        say = "the state would not fit its schema: " + "; ".join(str(error) for error in errors)
+        return Reject(layer="schema", code="schema.unknown_field" if unknown else "schema.state", say=say)
+    return None
+
+
+def _patch(patch: JsonObject, task: Charter) -> Reject | None:
+    for path in removed_paths(patch):
+        name = "/" + "/".join(path)
+        match task.schema.refuses_removal(path):
+            case "required":
+                say = f"{name} is required and can't be deleted: set it to another value instead"
+                return Reject(layer="patch", code="patch.required", say=say)
+            case "append-only":
+                say = f"{name} belongs to a collection that only grows: add an entry, or change this one"
+                return Reject(layer="patch", code="patch.append_only", say=say)
+            case _:
+                continue
+    for path in touched_paths(patch):
+        rule = task.schema.fields.get(path[:1])
+        if rule is not None and rule.owner == "controller":
+            say = f"/{path[0]} is written by the controller: leave it out of state_patch"
+            return Reject(layer="patch", code="patch.not_writable", say=say)
+    return None
+
+
+def _intent(patch: JsonObject, task: Charter) -> Reject | None:
+    for path in touched_paths(patch):
+        if task.schema.locks(path):
+            name = "/" + "/".join(path)
+            say = (
+                f"{name} belongs to the user and can't be changed by you: if it should change, `ask` the user"
+            )
+            return Reject(layer="intent", code="intent.locked", say=say)
+    return None
+
+
+def _invariants(candidate: object, task: Charter) -> Reject | None:
+    total = len(canonical(candidate))
+    if total > task.task.limits.state:
+        say = (
+            f"the state would have {total:,} bytes, its limit is {task.task.limits.state:,}: "
+            "delete entries that no later step needs (null deletes)"
+        )
+        return Reject(layer="invariants", code="invariants.state_size", say=say)
+    views = candidate.get("view") if isinstance(candidate, dict) else None
+    for name, view in (views or {}).items() if isinstance(views, dict) else ():
+        if isinstance(view, dict) and view.get("from", 1) > view.get("to", view.get("from", 1)):
+            say = f"/view/{name}: `from` is greater than `to`"
+            return Reject(layer="invariants", code="invariants.view_range", say=say)
+    return None
+
+
+def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Verdict | None:
+    if tool == "batch" and (problem := batch_problem(args)):
+        return Reject(layer="policy", code="policy.batch", say=problem)
+    spec = task.spec(tool)
+    if spec is None or spec.effect == "read" or (spec.effect == "none" and tool != "finish"):
+        return None
+    before, now = seen.git, fresh.git
+    if before is None or now is None:
+        return Defer(not_before=fresh.at + BACKOFF, cause="unavailable", say="the worktree could not be read")
+    try:
+        paths = paths_of(tool, args)
+    except ValueError as error:
+        return Reject(layer="policy", code="policy.patch", say=str(error))
+    for path in paths:
+        if refused := task.paths.write(path, now.links):
+            return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
+    if (before.head, before.tree) != (now.head, now.tree):
+        say = "the worktree changed while you were thinking: look at the authorities and decide again"
+        return Reject(layer="policy", code="policy.stale", say=say)
+    return None
+
+
+# ---- what is allowed --------------------------------------------------------------------------------------
+def _staged(
+    record: RunRecord,
+    step: int,
+    fresh: Readings,
+    transition: JsonObject,
+    candidate: JsonObject,
+    task: Charter,
+) -> Staged:
+    action, tool = transition["action"], str(transition["action"]["tool"])
+    git = fresh.git
+    observed = record.observation.model_dump(exclude={"step"}) if record.observation else None
+    spec = task.spec(tool)
+    return Staged(
+        step=step,
+        transition=transition,
+        candidate=candidate,
+        tool=tool,
+        args=action["args"],
+        key=digest([record.run, step, 0, action]),
+        action_hash=digest(action),
+        fingerprint=digest([action, observed, candidate])[:16],
+        proof=_proof(tool, spec.effect if spec else "none", task),
+        before=_before(git),
+        policy=task.paths,
+    )
+
+
+def _proof(tool: str, effect: str, task: Charter) -> Need:
+    if tool == "finish":
+        return Need(names=("git", *task.checks))
+    if effect in ("edit", "command", "outside"):
+        return Need(names=("git", *task.edit_checks))
+    return Need()
+
+
+def _before(git: GitReading | None) -> Before:
+    if git is None:
+        return Before(head="", tree="")
+    return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), basis={"head": git.head})
+
+
+def _ask(record: RunRecord, staged: Staged, fresh: Readings, task: Charter) -> Verdict:
+    if sum(entry.status == "open" for entry in record.queue) >= MAX_QUEUE:
+        say = f"{MAX_QUEUE} questions are open already: go on with what you know"
+        return Reject(layer="policy", code="policy.queue_full", say=say)
+    entry = Entry(
+        id=f"q{record.step}",
+        kind="ask",
+        step=record.step,
+        transition=staged.transition,
+        action_hash=staged.action_hash,
+        why=str(staged.args.get("question", ""))[:2000],
+        basis=staged.before.basis,
+        opened=fresh.at,
+    )
+    return Confirm(entry=entry)
+
+
+# ---- what the launch cost ---------------------------------------------------------------------------------
+def _facts(record: RunRecord, reply: Reply, task: Charter) -> LaunchFacts:
+    charged, estimated = charge(record, reply.raw.usage, task)
+    return LaunchFacts(
+        agent=reply.agent,
+        prompt_digest=record.reserve.prompt_digest if record.reserve else "",
+        prompt_bytes=record.reserve.prompt_bytes if record.reserve else 0,
+        usage=reply.raw.usage,
+        charged=charged,
+        estimated=estimated,
+    )
+
+
+def charge(record: RunRecord, usage: Usage, task: Charter) -> tuple[Usage, bool]:
+    """What a launch is charged, and whether any of it is the reserve because it was not reported. An unknown
+    cost is never zero."""
+    reserve = record.reserve.usage if record.reserve else Usage()
+    tokens_known = usage.input is not None and usage.output is not None
+    input = usage.input if usage.input is not None else reserve.input or 0
+    cached = usage.cached or 0
+    output = usage.output if usage.output is not None else reserve.output or 0
+    money, known = usage.usd_micro, usage.usd_micro is not None
+    if money is None and task.price is not None and tokens_known:
+        fresh_input = max(0, input - cached)
+        price = task.price
+        money, known = round(fresh_input * price.input + cached * price.cached + output * price.output), True
+    if money is None:
+        money = reserve.usd_micro or 0
+    estimated = not tokens_known or (not known and task.price_known)
+    return Usage(input=input, cached=cached, output=output, usd_micro=money), estimated

@@ -1,0 +1,270 @@
+"""loop: open a run, then steps until an outcome."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+
+from contracts.errors import ConfigError, Unavailable
+from contracts.outcomes import Outcome
+from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
+from contracts.record import CheckState, Halt, Progress, RunRecord
+from contracts.verdicts import Decided
+from controller.claim import claim, release
+from controller.commit import commit
+from controller.refresh import is_check, refresh
+from controller.rig import Fence, Rig
+from controller.step import step
+
+PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
+
+
+@dataclass(frozen=True)
+class Options:
+    """new: open another run although the last one is finished. retry: lift `failed`, `stuck` and `blocked`
+    that no answer lifts. limit: at most so many steps in this call (None: no limit). patience: seconds."""
+
+    new: bool = False
+    retry: bool = False
+    limit: int | None = None
+    patience: float = PATIENCE
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a call ended: the record as stored, and the outcome of this call (which differs from the record's
+    when the call was interrupted)."""
+
+    record: RunRecord
+    outcome: Outcome | None
+
+
+async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None = None) -> End:
+    """Open or resume the newest run of the rig's task and step until an outcome. Raises ControllerError for
+    what stands outside a step (configuration, lease, store)."""
+    rig.hold = True
+    ended: list[Outcome] = []
+    record: RunRecord | None = None
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_interrupted, group.cancel_scope, ended)
+            record = await opened(rig, options)
+            record = await _steps(record, rig, options, after_step)
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as several:
+        first: BaseException = several
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from first.__cause__
+    finally:
+        with anyio.CancelScope(shield=True):
+            await release(rig)
+            await rig.agent.close()
+    stored = await rig.store.load(rig.task.task.name)
+    if stored is None:
+        raise ConfigError("interrupted before the run was opened; nothing was changed")
+    return End(stored, ended[0] if ended else stored.outcome)
+
+
+async def _steps(
+    record: RunRecord, rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None
+) -> RunRecord:
+    taken = 0
+    while not record.closed(time.time()) and (options.limit is None or taken < options.limit):
+        record = await step(record.run, rig)
+        taken += 1
+        if after_step:
+            after_step(record)
+        due = record.halt.not_before if record.halt else None
+        if record.outcome is Outcome.waiting and due is not None:
+            delay = due - time.time()
+            if delay > (0 if os.environ.get("CI") == "true" else options.patience):
+                break
+            if delay > 0:
+                rig.watch.note(f"waiting {delay:.0f} s: {record.halt.say if record.halt else ''}")
+                await anyio.sleep(delay)
+    return record
+
+
+async def _interrupted(scope: anyio.CancelScope, ended: list[Outcome]) -> None:
+    """The first INT or TERM ends the step at once (children included); the second ends the process."""
+    try:
+        receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
+        with receiver as signals:
+            async for number in signals:
+                if ended:
+                    os._exit(128 + number)
+                ended.append(Outcome.interrupted if number == signal.SIGINT else Outcome.terminated)
+                scope.cancel()
+    except RuntimeError:  # not the main thread: the host program handles its own signals
+        await anyio.sleep_forever()
+
+
+# ---- opening ----------------------------------------------------------------------------------------------
+async def opened(rig: Rig, options: Options) -> RunRecord:
+    """The run to work on: the newest one, its halt lifted where the cause is gone, or a new one."""
+    name = rig.task.task.name
+    async with claim(name, rig) as fence:
+        record = await rig.store.load(name)
+        if record is None or (record.finished and options.new):
+            return await _begin(rig, fence, record.number + 1 if record else 1)
+        wrong = rig.task.schema.errors(record.state)
+        if wrong:
+            raise ConfigError(f"the state of run {record.run} does not fit the schema any more: {wrong[0]}")
+        if record.staged is None and fence.opened.dirty:
+            kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
+            fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
+        return await _lifted(record, rig, options, fence)
+
+
+async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
+    """Without the halt whose cause is gone."""
+    halt = record.halt
+    if halt is None or record.finished:
+        return record
+    what = ""
+    match halt.outcome:
+        case Outcome.budget_exhausted if _limit(rig, halt.limit) > halt.value:
+            what = f"budgets.{halt.limit} was raised to {_limit(rig, halt.limit):g}"
+        case Outcome.failed | Outcome.stuck if options.retry:
+            what = f"{halt.outcome} lifted by --retry"
+        case Outcome.blocked if options.retry and not any(entry.status == "open" for entry in record.queue):
+            what = "blocked lifted by --retry"
+        case Outcome.interrupted | Outcome.terminated | Outcome.config_error | Outcome.internal_error:
+            what = f"{halt.outcome} lifted by running again"
+    if not what:
+        return record
+    return await commit(record, Decided(what=what, by=options.by, at=fence.now), fence)
+
+
+def _limit(rig: Rig, name: str) -> float:
+    value = getattr(rig.task.task.budgets, name, None)
+    return float("inf") if value is None else float(value)
+
+
+async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
+    """A new run: every check's baseline, the proof that guards see the worktree, and `nothing_to_do`."""
+    law, at = rig.task, fence.opened
+    if at.dirty:
+        await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
+    record = RunRecord(
+        task=law.task.name,
+        run=f"{law.task.name}@{at.base[:12]}#{number}",
+        number=number,
+        opened=fence.now,
+        base=at.base,
+        branch=at.branch,
+        head=at.head,
+        state=law.schema.initial(),
+        digests=dict(law.digests),
+    )
+    for notice in at.notices:
+        rig.watch.note(notice)
+    rig.watch.note("reading every check as it is now")
+    readings = await refresh(record, rig.readers, need=EVERYTHING)
+    await fence.workspace.undo(at.head)
+    states = baseline(rig, readings)
+    proofs = await prove(record, rig, fence, states)
+    states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
+    record = record.model_copy(update={"checks": states, "progress": Progress(counts={})})
+    halt = None
+    if all(state.passed for state in states.values() if state.role == "goal"):
+        say = "every goal is green already"
+        halt = Halt(outcome=Outcome.nothing_to_do, cause="goals are green", say=say)
+    decided = Decided(
+        what="run opened",
+        halt=halt,
+        at=fence.now,
+        extra={
+            "base": at.base,
+            "checks": {name: state.passed for name, state in states.items()},
+            "agent": law.agent.name,
+            "credential": law.agent.credential,
+            "sandbox": law.task.sandbox.mode,
+        },
+    )
+    return await commit(record, decided, fence)
+
+
+def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
+    """How each check stands at the start. Raises ConfigError for a red guard that the task does not accept,
+    Unavailable for a check that can't be read."""
+    states: dict[str, CheckState] = {}
+    for check in rig.task.task.checks:
+        reading = readings.items.get(check.name)
+        if not isinstance(reading, CheckReading):
+            why = reading.why if isinstance(reading, UnknownReading) else "no reader has that name"
+            raise Unavailable(f"check {check.name!r} can't be read: {why}")
+        if check.role == "guard" and not reading.passed and check.baseline != "accept":
+            raise ConfigError(
+                f"guard {check.name!r} is red before anything was changed: {reading.why}\n{reading.text[-1500:]}",
+                hint="mend it, or write `baseline: accept`",
+            )
+        states[check.name] = CheckState(
+            role=check.role,
+            baseline=reading.passed,
+            baseline_counts=reading.counts,
+            passed=reading.passed,
+            why=reading.why[:300],
+            counts=reading.counts,
+        )
+    return states
+
+
+async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, CheckState]) -> dict[str, bool]:
+    """Each guard with a `must_notice` file is run again with that file made invalid: it must go red, or it
+    does not look at the worktree at all. Raises ConfigError when it stays green."""
+    noticed: dict[str, bool] = {}
+    for check in rig.task.task.checks:
+        if check.must_notice is None:
+            if check.role == "guard":
+                rig.watch.note(
+                    f"guard {check.name!r} has no must_notice file: nothing proves that it sees the worktree"
+                )
+            continue
+        if not states[check.name].passed:
+            continue
+        rig.watch.note(f"proving that {check.name!r} notices a broken {check.must_notice}")
+        await fence.workspace.spoil(check.must_notice)
+        try:
+            broken = await refresh(record, rig.readers, need=Need(names=(check.name,)))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await fence.workspace.undo(fence.opened.head)
+        reading = broken.items.get(check.name)
+        noticed[check.name] = isinstance(reading, CheckReading) and not reading.passed
+        if not noticed[check.name]:
+            raise ConfigError(
+                f"check {check.name!r} stays green with {check.must_notice} made invalid: it does not see the worktree",
+                hint="an editable install or a path of another checkout? install it in workspace.setup",
+            )
+    return noticed
+
+
+async def read_checks(rig: Rig) -> tuple[RunRecord | None, Readings]:
+    """Every check, now, in the worktree as it is; nothing is written but what the checks leave, which is put
+    back."""
+    name = rig.task.task.name
+    async with claim(name, rig) as fence:
+        record = await rig.store.load(name)
+        at = fence.opened
+        asked = record or RunRecord(
+            task=name,
+            run=f"{name}@{at.base[:12]}#0",
+            opened=fence.now,
+            base=at.base,
+            branch=at.branch,
+            head=at.head,
+            state={},
+        )
+        names = tuple(reader.name for reader in rig.readers if is_check(reader))
+        readings = await refresh(asked, rig.readers, need=Need(names=names))
+        if not at.dirty:
+            await fence.workspace.undo(at.head)
+        return record, readings

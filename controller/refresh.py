@@ -1,0 +1,66 @@
+"""refresh: read the authorities that are needed now. What can't be read is `unknown`; nothing is raised."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+
+from contracts.errors import ControllerError
+from contracts.ports import Ask, Reconciler
+from contracts.readings import Need, Reading, Readings, UnknownReading
+from contracts.record import RunRecord
+
+AFTER_CHECKS = "git after checks"
+
+
+async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need) -> Readings:
+    """The readings that `need` names, or whose moment it names. `git` and other authorities are read at the
+    same time; checks one after the other, since they share the worktree; then `git` again (as
+    `git after checks`), since a check may leave files behind."""
+    began, at = time.monotonic(), time.time()
+    wanted = [reader for reader in readers if reader.name in need.names or set(reader.when) & set(need.when)]
+    ask = Ask(base=record.base, head=record.head, step=record.step, now=at, floor=_floor(record))
+    items: dict[str, Reading] = {}
+
+    async def read(reader: Reconciler) -> None:
+        items[reader.name] = await _read(reader, ask)
+
+    async with anyio.create_task_group() as group:
+        for reader in wanted:
+            if not is_check(reader):
+                group.start_soon(read, reader)
+    checks = [reader for reader in wanted if is_check(reader)]
+    for reader in checks:
+        await read(reader)
+    if checks:
+        for reader in readers:
+            if reader.name == "git":
+                items[AFTER_CHECKS] = await _read(reader, ask)
+    ordered = {reader.name: items[reader.name] for reader in wanted} | {
+        name: item for name, item in items.items() if name == AFTER_CHECKS
+    }
+    return Readings(at=at, took=time.monotonic() - began, items=ordered)
+
+
+def is_check(reader: Reconciler) -> bool:
+    """Whether this reader is a check of the task."""
+    return getattr(reader, "role", None) in ("goal", "guard")
+
+
+async def _read(reader: Reconciler, ask: Ask) -> Reading:
+    began = time.monotonic()
+    try:
+        return await reader.read(ask)
+    except (ControllerError, OSError) as error:
+        return UnknownReading(name=reader.name, why=str(error)[:500], took=time.monotonic() - began)
+
+
+def _floor(record: RunRecord) -> dict[str, int]:
+    """What each check had at the start: tests passed (at least) and skipped (at most)."""
+    floor: dict[str, int] = {}
+    for name, check in record.checks.items():
+        if check.baseline and check.baseline_counts:
+            floor[f"{name}.passed"] = check.baseline_counts.passed
+            floor[f"{name}.skipped"] = check.baseline_counts.skipped
+    return floor

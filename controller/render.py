@@ -1,0 +1,201 @@
+"""render: the bounded prompt of one step, from explicit state alone. Pure: the same input, the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from contracts.actions import Block
+from contracts.charter import Charter
+from contracts.readings import CheckReading, CommandReading, GitReading, Reading, Readings, UnknownReading
+from contracts.record import CheckState, Correction, Observation, RunRecord
+from contracts.reply import Prompt
+from contracts.text import clean, cut, indented, size
+
+HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
+GIT, CHECK = 1024, 512
+REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
+
+
+def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
+    """The prompt of the step after `record.step`. Everything before the state is byte-identical in every step
+    of a run. Raises nothing: every part has its bound, and what is cut says so."""
+    paper = task.task.layout == "paper"
+    stable = [
+        ("skill", task.skill.strip()),
+        ("intent", task.intent.render().strip()),
+        ("actions", _grammar(task)),
+    ]
+    volatile = [
+        ("state", _state(record, task)),
+        ("authorities", "" if paper else _authorities(record, seen, task)),
+        ("correction", _correction(record.correction)),
+        ("observation", _observation(record.observation, task)),
+        ("budget", "" if paper else _budget(record, task)),
+    ]
+    stable_text = "".join(_section(name, text) for name, text in stable)
+    volatile_text = "".join(_section(name, text) for name, text in volatile)
+    sizes = tuple((name, size(_section(name, text))) for name, text in [*stable, *volatile] if text)
+    return Prompt(step=record.step + 1, stable=stable_text, volatile=volatile_text, sections=sizes)
+
+
+def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
+    """The bytes that each section can have at most, `total` included: what `validate` proves."""
+    readings = sum(authority.max_bytes * 2 + 256 for authority in task.task.authorities.values())
+    parts = {
+        "skill": size(_section("skill", task.skill.strip())),
+        "intent": size(_section("intent", task.intent.render().strip())),
+        "actions": size(_section("actions", _grammar(task))),
+        "state": min(state_bytes, task.task.limits.state) + 40 * 64,
+        "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
+        "observation": task.task.limits.observation + 256,
+        "budget": NOTICE,
+    }
+    return parts | {"total": sum(parts.values())}
+
+
+def _section(name: str, text: str) -> str:
+    return f"=== {name.upper()} ===\n{text}\n\n" if text else ""
+
+
+def _grammar(task: Charter) -> str:
+    return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}"
+
+
+def _state(record: RunRecord, task: Charter) -> str:
+    ordered = task.schema.ordered(record.state)
+    return (
+        "\n".join(f"{name}: {orjson.dumps(value).decode()}" for name, value in ordered.items()) or "(empty)"
+    )
+
+
+# ---- authorities -----------------------------------------------------------------------------------------
+def _authorities(record: RunRecord, seen: Readings, task: Charter) -> str:
+    parts = [_authority(name, item, record, task) for name, item in seen.items.items()]
+    checks = [_check(name, check, record.step) for name, check in record.checks.items()]
+    if checks:
+        parts.append("checks (run when you finish; only they decide what is done)\n" + "\n".join(checks))
+    return "\n".join(part for part in parts if part)
+
+
+def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> str:
+    match item:
+        case GitReading():
+            return _git(item)
+        case CommandReading():
+            limit = task.task.authorities[name].max_bytes if name in task.task.authorities else 4096
+            return _command(name, item, record, limit)
+        case CheckReading():
+            return ""  # shown with the other checks, from the record
+        case UnknownReading():
+            return f"{name}: unknown ({clean(item.why)[:200]})"
+
+
+def _git(git: GitReading) -> str:
+    at = f"git: {git.branch} at {git.head[:12]}, {git.ahead} commits since {git.base[:12]}"
+    tree = f", {len(git.dirty)} uncommitted files" if git.dirty else ", clean"
+    problem = f"; {git.problem}" if git.problem else ""
+    return cut(at + tree + problem, GIT)
+
+
+def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> str:
+    if item.worklist and item.count is not None:
+        before = record.progress.counts.get(name)
+        change = f", {item.count - before:+,} since the last step" if before not in (None, item.count) else ""
+        head = f"{name}: {item.count:,} left{change}"
+    elif item.timed_out:
+        head = f"{name}: unknown, it did not end in time"
+    elif not item.ok:
+        head = f"{name}: unknown, exit {item.exit}"
+    else:
+        head = f"{name}: exit {item.exit}"
+    text = item.text.rstrip("\n")
+    return head + ("\n" + _data(text, limit * 2, item.artifact) if text else "")
+
+
+def _check(name: str, check: CheckState, step: int) -> str:
+    colour = "green" if check.passed else "red"
+    when = "" if check.step == step else f", read at step {check.step}"
+    return cut(f" {name} ({check.role}): {colour}{when}: {clean(check.why)}", CHECK - 1).replace("\n", " ")
+
+
+# ---- correction, observation, budget ---------------------------------------------------------------------
+def _correction(correction: Correction | None) -> str:
+    if correction is None:
+        return ""
+    head = (
+        f"Your last reply (step {correction.step}) changed nothing: {correction.layer}, {correction.code}.\n"
+    )
+    said = cut(clean(correction.say), CORRECTION // 2)
+    room = CORRECTION - size(head) - size(said) - 64
+    excerpt = "\n" + _data(correction.excerpt, room) if correction.excerpt else ""
+    return head + said + excerpt
+
+
+def _data(text: str, limit: int, artifact: str | None = None) -> str:
+    """Text from outside in at most `limit` bytes, each line moved in. Cut before it is moved in, so that no
+    piece of a line can come to stand in the first column."""
+    text = clean(text).rstrip("\n")
+    body = cut(text, max(128, limit), artifact=artifact)
+    if size(body) + body.count("\n") + 1 > limit:
+        body = cut(text, max(128, limit - body.count("\n") - 1), artifact=artifact)
+    return indented(body)
+
+
+def _observation(observation: Observation | None, task: Charter) -> str:
+    if observation is None:
+        return "(none: this is the first step)"
+    limit = task.task.limits.observation - CORRECTION - NOTICE
+    head = cut(f"step {observation.step} {observation.tool}: {clean(observation.head)}", HEAD)
+    parts, room = [head], min(RESULTS, max(1024, limit - HEAD - DIFF))
+    left = len(observation.blocks)
+    for block in observation.blocks:
+        text = _block(block, room // left)
+        room -= size(text)
+        left -= 1
+        parts.append(text)
+    if observation.diff:
+        parts.append("--- diff of this step\n" + _data(observation.diff, DIFF - 32))
+    return "\n".join(parts)
+
+
+def _block(block: Block, limit: int) -> str:
+    title = f"--- {clean(block.title)[:200]}"
+    if not block.text:
+        return title
+    return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact)}"
+
+
+def _budget(record: RunRecord, task: Charter) -> str:
+    return "\n".join(_budget_lines(record, task))
+
+
+def _budget_lines(record: RunRecord, task: Charter) -> Iterator[str]:
+    spent, budgets = record.spent, task.task.budgets
+    money = f", ${spent.usd_micro / 1e6:.2f} of ${budgets.usd:g}" if budgets.usd and task.price_known else ""
+    yield (f"step {record.step + 1} of {budgets.steps}, {spent.tokens:,} of {budgets.tokens:,} tokens{money}")
+    if record.progress.repeats >= REPEAT_SAID - 1:
+        yield (
+            f"You asked for the same thing {record.progress.repeats + 1} times and got the same answer: "
+            "note what you learned in the state, or do something else."
+        )
+    idle = record.step - record.progress.last_step
+    if idle >= IDLE_SAID:
+        yield f"Nothing has moved for {idle} steps: no file, no check, no worklist. Change your approach, or `ask`."
+
+
+REPLY = {
+    "merge": """
+Reply with exactly one JSON object of exactly two keys:
+{"state_patch": {…}, "action": {"tool": NAME, "args": {…}}}
+state_patch is a JSON Merge Patch of the state: what you name is set, objects merge deeply, arrays are replaced
+whole, null deletes, what you leave out stays. {} changes nothing.
+""",
+    "strict": """
+Reply with exactly one JSON object of exactly two keys:
+{"state_patch": [{"op": "set"|"remove", "path": …, "keys": […], "value": …}, …], "action": {"tool": NAME, "args": {…}}}
+state_patch is a list of changes of the state, sorted by path, no path twice. Each `*` in a path is filled from
+`keys`, in order. What you leave out stays. [] changes nothing. Optional arguments that you don't need are null.
+""",
+}

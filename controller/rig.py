@@ -1,0 +1,69 @@
+"""What a step works with: the ports, filled, and the fence, the only pen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from contracts.charter import Charter
+from contracts.ports import Actions, Agent, Artifacts, Lease, Opened, Reconciler, Store, Workspace
+
+LEASE_SECONDS = 60.0
+
+
+class Watch:
+    """What is told to somebody who watches: `phase` when a verb begins, `note` a line. Does nothing itself."""
+
+    def phase(self, verb: str, detail: str = "") -> None:
+        """A verb begins."""
+
+    def note(self, line: str) -> None:
+        """Something worth a line."""
+
+
+@dataclass
+class Rig:
+    """Everything that a step needs. `readers` in the order in which they are shown. `hold`: the lease is kept
+    between steps (`controller.loop` gives it up at its end)."""
+
+    task: Charter
+    agent: Agent
+    actions: Actions
+    readers: tuple[Reconciler, ...]
+    store: Store
+    workspace: Workspace
+    artifacts: Artifacts
+    watch: Watch = field(default_factory=Watch)
+    hold: bool = False
+    lease: Lease | None = None
+
+
+@dataclass
+class Fence:
+    """The only pen. Every write goes through it: it holds the lease's epoch, the opened worktree and the time.
+
+    now   UTC epoch seconds when the claim was made.
+    lap   seconds of wall clock since the last call (monotonic): what `budgets.wall` counts.
+    """
+
+    store: Store
+    workspace: Workspace
+    artifacts: Artifacts
+    lease: Lease
+    opened: Opened
+    watch: Watch
+    now: float = field(default_factory=time.time)
+    _last: float = field(default_factory=time.monotonic)
+
+    def lap(self) -> float:
+        now = time.monotonic()
+        past, self._last = now - self._last, now
+        return past
+
+    def clock(self) -> float:
+        """UTC epoch seconds, now."""
+        return time.time()
+
+
+Digests = Mapping[str, str]

@@ -1,0 +1,1 @@
+"""Where run records live."""

@@ -1,0 +1,317 @@
+"""The record, its audit chain, inbox and lease in one SQLite file: WAL, synchronous=FULL, one transaction a
+write, compare-and-swap on the version, every write fenced by the lease's epoch."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from contracts.base import digest
+from contracts.errors import Busy, Lost, Unavailable
+from contracts.outcomes import CLOSING
+from contracts.ports import Lease, Owner
+from contracts.record import FORMAT, AuditRow, Post, PostBody, RunRecord
+from controller.stores.owner import alive, me
+
+APPLICATION_ID = 0x534B5354  # "SKST"
+SCHEMA = 1
+GENESIS = "0" * 64
+
+TABLES = """
+CREATE TABLE runs(
+  run TEXT PRIMARY KEY, task TEXT NOT NULL, number INTEGER NOT NULL, version INTEGER NOT NULL,
+  outcome TEXT, record BLOB NOT NULL, sum TEXT NOT NULL);
+CREATE UNIQUE INDEX runs_by_task ON runs(task, number);
+CREATE TABLE audit(
+  run TEXT NOT NULL, seq INTEGER NOT NULL, prev TEXT NOT NULL, hash TEXT NOT NULL, row BLOB NOT NULL,
+  PRIMARY KEY(run, seq)) WITHOUT ROWID;
+CREATE TABLE inbox(id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE leases(
+  task TEXT PRIMARY KEY, id TEXT NOT NULL, epoch INTEGER NOT NULL, owner BLOB NOT NULL, expires REAL NOT NULL);
+"""
+
+_body: TypeAdapter[PostBody] = TypeAdapter(PostBody)
+
+
+def chain(prev: str, row: bytes) -> str:
+    """The hash of an audit row: sha256 over the previous hash and the row's bytes."""
+    return digest(prev.encode() + b"\n" + row)
+
+
+class SqliteStore:
+    """`path` is created on first use unless `create` is False, in which case a missing file is Unavailable."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path, self._create = path, create
+        self._db: sqlite3.Connection | None = None
+
+    # ---- reading --------------------------------------------------------------------------------------
+    async def load(self, run: str) -> RunRecord | None:
+        with self._reading() as db:
+            by = "run = ?" if "@" in run else "task = ? ORDER BY number DESC LIMIT 1"
+            row = db.execute(f"SELECT record, sum, version FROM runs WHERE {by}", (run,)).fetchone()
+            if row is None:
+                return None
+            record = self._parse(*row)
+            posts = db.execute(
+                "SELECT id, body FROM inbox WHERE task = ? ORDER BY id", (record.task,)
+            ).fetchall()
+        inbox = tuple(Post(id=id, body=_body.validate_json(body)) for id, body in posts)
+        staged = record.staged.model_copy(update={"resumed": True}) if record.staged else None
+        return record.folded(inbox).model_copy(update={"staged": staged})
+
+    async def runs(self, task: str) -> list[tuple[str, int, str | None]]:
+        """(run id, version, outcome) of every run of a task, newest first."""
+        with self._reading() as db:
+            found = db.execute(
+                "SELECT run, version, outcome FROM runs WHERE task = ? ORDER BY number DESC", (task,)
+            ).fetchall()
+        return [(run, version, outcome) for run, version, outcome in found]
+
+    async def log(self, run: str) -> AsyncIterator[tuple[int, str, str, AuditRow]]:
+        with self._reading() as db:
+            rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
+            for seq, prev, hash, row in rows:
+                try:
+                    yield seq, prev, hash, AuditRow.model_validate_json(row)
+                except ValidationError as error:
+                    raise self._damaged(f"audit row {seq} can't be read") from error
+
+    async def verify(self, run: str) -> list[str]:
+        """What is wrong with the audit chain of a run; empty when it holds."""
+        wrong, prev, expected = [], GENESIS, 1
+        with self._reading() as db:
+            rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
+            for seq, before, hash, row in rows:
+                if seq != expected:
+                    wrong.append(f"row {expected} is missing")
+                if before != prev:
+                    wrong.append(f"row {seq} does not follow row {seq - 1}")
+                if not isinstance(row, bytes) or chain(before, row) != hash:
+                    wrong.append(f"row {seq} was changed after it was written")
+                prev, expected = hash, seq + 1
+        return wrong
+
+    # ---- writing --------------------------------------------------------------------------------------
+    async def swap(
+        self, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Sequence[int] = ()
+    ) -> RunRecord:
+        after = record.model_copy(update={"version": record.version + 1, "inbox": ()})
+        data = after.model_dump_json(exclude={"inbox"}, exclude_defaults=True).encode()
+        entry = row.model_dump_json(exclude_defaults=True).encode() if row else None
+        outcome = str(record.outcome) if record.outcome in CLOSING else None
+        with self._writing() as db:
+            self._fenced(db, lease)
+            values = (after.version, outcome, data, digest(data), after.run)
+            if record.version == 0:
+                done = db.execute(
+                    "INSERT INTO runs(version, outcome, record, sum, run, task, number) VALUES (?,?,?,?,?,?,?)"
+                    " ON CONFLICT DO NOTHING",
+                    (*values, after.task, after.number),
+                ).rowcount
+            else:
+                done = db.execute(
+                    "UPDATE runs SET version = ?, outcome = ?, record = ?, sum = ? WHERE run = ? AND version = ?",
+                    (*values, record.version),
+                ).rowcount
+            if done != 1:
+                raise Lost(f"run {record.run} was changed by another controller")
+            if entry is not None:
+                last = db.execute(
+                    "SELECT seq, hash FROM audit WHERE run = ? ORDER BY seq DESC LIMIT 1", (after.run,)
+                ).fetchone() or (0, GENESIS)
+                db.execute(
+                    "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
+                    (after.run, last[0] + 1, last[1], chain(last[1], entry), entry),
+                )
+            db.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in consumed])
+        left = tuple(post for post in record.inbox if post.id not in consumed)
+        return after.model_copy(update={"inbox": left})
+
+    async def post(self, task: str, body: PostBody) -> int:
+        with self._writing() as db:
+            done = db.execute("INSERT INTO inbox(task, body) VALUES (?,?)", (task, _body.dump_json(body)))
+            return int(done.lastrowid or 0)
+
+    # ---- the lease ------------------------------------------------------------------------------------
+    async def lease(self, task: str, seconds: float) -> Lease:
+        owner, now = me(), time.time()
+        with self._writing() as db:
+            held = db.execute(
+                "SELECT id, epoch, owner, expires FROM leases WHERE task = ?", (task,)
+            ).fetchone()
+            if held:
+                other = Owner(**orjson.loads(held[2]))
+                lives = alive(other)
+                if other != owner and lives is not False and (lives or held[3] > now):
+                    raise Busy(
+                        f"task {task!r} is being worked on by pid {other.pid} on {other.host}",
+                        hint="wait for it, or `controller stop`",
+                    )
+            lease = Lease(
+                task=task,
+                id=uuid.uuid4().hex[:12],
+                epoch=(held[1] if held else 0) + 1,
+                owner=owner,
+                expires=now + seconds,
+            )
+            db.execute(
+                "INSERT OR REPLACE INTO leases(task, id, epoch, owner, expires) VALUES (?,?,?,?,?)",
+                (task, lease.id, lease.epoch, orjson.dumps(asdict(owner)), lease.expires),
+            )
+        return lease
+
+    async def renew(self, lease: Lease, seconds: float) -> Lease:
+        expires = time.time() + seconds
+        with self._writing() as db:
+            self._fenced(db, lease)
+            db.execute("UPDATE leases SET expires = ? WHERE task = ?", (expires, lease.task))
+        return Lease(task=lease.task, id=lease.id, epoch=lease.epoch, owner=lease.owner, expires=expires)
+
+    async def release(self, lease: Lease) -> None:
+        """Gives the lease up; nothing happens when it is no longer ours. The epoch stays, so it only grows."""
+        with self._writing() as db:
+            db.execute(
+                "UPDATE leases SET expires = 0, owner = ? WHERE task = ? AND id = ?",
+                (orjson.dumps(asdict(lease.owner) | {"pid": 0, "started": ""}), lease.task, lease.id),
+            )
+
+    async def holder(self, task: str) -> Lease | None:
+        """The lease of a task whose owner is, as far as can be known, still alive."""
+        with self._reading() as db:
+            held = db.execute(
+                "SELECT id, epoch, owner, expires FROM leases WHERE task = ?", (task,)
+            ).fetchone()
+        if held is None:
+            return None
+        owner = Owner(**orjson.loads(held[2]))
+        lives = alive(owner)
+        if lives is False or (lives is None and held[3] < time.time()):
+            return None
+        return Lease(task=task, id=held[0], epoch=held[1], owner=owner, expires=held[3])
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    # ---- inside ---------------------------------------------------------------------------------------
+    @staticmethod
+    def _fenced(db: sqlite3.Connection, lease: Lease) -> None:
+        held = db.execute("SELECT id, epoch FROM leases WHERE task = ?", (lease.task,)).fetchone()
+        if held != (lease.id, lease.epoch):
+            raise Lost(f"the lease of task {lease.task!r} was taken by another controller")
+
+    def _parse(self, data: bytes, sum: str, version: int) -> RunRecord:
+        if digest(data) != sum:
+            raise self._damaged("the record does not match its checksum")
+        if (found := orjson.loads(data).get("format", FORMAT)) > FORMAT:
+            raise Unavailable(
+                f"the record has format {found}, this version reads up to {FORMAT}", hint="upgrade"
+            )
+        try:
+            record = RunRecord.model_validate_json(data)
+        except ValidationError as error:
+            raise self._damaged(f"the record has another shape: {error.errors()[0]['msg']}") from error
+        if record.version != version:
+            raise self._damaged("the record's version does not match its row")
+        return record
+
+    def _damaged(self, what: str) -> Unavailable:
+        return Unavailable(
+            f"the store is damaged: {what}",
+            where=str(self.path),
+            hint="nothing was changed; restore the file from a copy",
+        )
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is not None:
+            return self._db
+        new = not self.path.exists()
+        if new and not self._create:
+            raise Unavailable(
+                "there is no store here yet", where=str(self.path), hint="`controller run` makes it"
+            )
+        if not new and self.path.stat().st_size == 0:
+            raise self._damaged("the file is empty")
+        if new:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise Unavailable(f"the store can't be made: {error.strerror}", where=str(self.path)) from error
+        db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        if new:
+            self._make(db)
+        application = db.execute("PRAGMA application_id").fetchone()[0]
+        schema = db.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION_ID:
+            db.close()
+            raise self._damaged("it is not a store of this program")
+        if schema > SCHEMA:
+            db.close()
+            raise Unavailable(
+                f"the store has schema {schema}, this version reads up to {SCHEMA}",
+                where=str(self.path),
+                hint="upgrade",
+            )
+        self._db = db
+        return db
+
+    @staticmethod
+    def _make(db: sqlite3.Connection) -> None:
+        """Under one lock, so that two first runs at once make one store."""
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in TABLES.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+        db.execute("COMMIT")
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._open()
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            db = self._open()
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: sqlite3.Error) -> Exception:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            return Busy("the store is locked by another process", where=str(self.path))
+        if isinstance(error, sqlite3.OperationalError):
+            if "unable to open" in text or "readonly" in text:
+                return Unavailable(
+                    f"the store can't be written: {text}",
+                    where=str(self.path),
+                    hint="check the folder's rights",
+                )
+            return Unavailable(
+                f"the store can't be used: {text}", where=str(self.path), hint="free space, then run again"
+            )
+        return self._damaged(text)

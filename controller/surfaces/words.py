@@ -1,0 +1,53 @@
+"""How numbers and commands read. Standard library only: the fast path of `status` uses it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+
+
+def duration(seconds: float) -> str:
+    """"8.2 s", "3m 12s", "2h 05m"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+
+
+def money(micro: int, estimated: bool, known: bool = True) -> str:
+    """"$0.42", "about $0.42 (partly estimated)"; "cost unknown" where the agent reports none and no price is set."""
+    if not known and not micro:
+        return "cost unknown"
+    text = f"${micro / 1e6:.2f}" if micro >= 10_000 or not micro else f"${micro / 1e6:.4f}"
+    return f"about {text} (partly estimated)" if estimated else text
+
+
+def size(count: int) -> str:
+    """"812 B", "24.5 KiB"."""
+    return f"{count:,} B" if count < 10_240 else f"{count / 1024:,.1f} KiB"
+
+
+def clock(at: float) -> str:
+    """Local time of UTC epoch seconds, with its day where that is not today."""
+    there, today = time.localtime(at), time.localtime()
+    form = "%H:%M:%S" if there[:3] == today[:3] else "%Y-%m-%d %H:%M:%S"
+    return time.strftime(form, there)
+
+
+def colour(passed: bool) -> str:
+    return "green" if passed else "red"
+
+
+def command(name: str, task: Path | None = None, *more: str) -> str:
+    """The command line that does `name` for the task file at `task` from the current folder."""
+    words = ["controller", name]
+    if task is not None and task.resolve() != Path("task.yaml").resolve():
+        words.append(shlex.quote(str(task)))
+    return " ".join([*words, *more])
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -1,0 +1,164 @@
+"""verify: what the readings after the deed say of the staged action. Pure; the adapter's word is only a claim."""
+
+from __future__ import annotations
+
+from contracts.actions import ActionResult, Block
+from contracts.readings import CheckReading, GitReading, Readings, UnknownReading
+from contracts.record import Observation, Staged
+from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
+
+AFTER_CHECKS = "git after checks"
+SHOWN = 8  # paths named in a sentence
+
+
+def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
+    """The evidence on `staged`, with what the next observation shows and which files become its commit."""
+    changed = _changed(staged, after)
+    evidence = _evidence(staged, result, after, changed)
+    checks = tuple(after.checks.values())
+    git = after.items.get(AFTER_CHECKS, after.git)
+    keep = tuple(sorted(path for path in changed if _may(staged, path)))
+    left = set(git.dirty) - set(keep) if isinstance(git, GitReading) else set()
+    proven = isinstance(evidence, Proven)
+    return Verified(
+        evidence=evidence,
+        observation=_observed(staged, result, after, changed, left) if proven else None,
+        keep=keep if proven else (),
+        strays=tuple(sorted(left)),
+        dirty=isinstance(git, GitReading) and bool(git.dirty),
+        committed=result.committed,
+        finished=proven and staged.tool == "finish",
+        checks=checks,
+        tool_result=result.code or "ok",
+        summary=_summary(staged, keep),
+        moved=_moved(changed, after),
+        took={"act": result.took, "verify": after.took},
+        at=after.at,
+    )
+
+
+def _changed(staged: Staged, after: Readings) -> dict[str, str | None]:
+    """What the deed changed: everything that differs from HEAD now and did not before."""
+    git = after.git
+    return {path: sha for path, sha in git.dirty.items() if path not in staged.before.dirty} if git else {}
+
+
+def _may(staged: Staged, path: str) -> bool:
+    return staged.policy.write(path) is None
+
+
+def _evidence(
+    staged: Staged, result: ActionResult, after: Readings, changed: dict[str, str | None]
+) -> Evidence:
+    if not result.ok:
+        if result.code == "act.unknown":
+            return Unknown(
+                say=f"{staged.tool} was interrupted and can't tell whether it happened: {result.say}"
+            )
+        return Refuted(code=result.code or "act.failed", say=result.say, excerpt=result.excerpt)
+    if "git" not in staged.proof.names:
+        return Proven()
+    git = after.git
+    if git is None:
+        return Unknown(say="the worktree could not be read after the action")
+    if not result.committed:
+        if git.head != staged.before.head:
+            say = f"the branch moved from {staged.before.head[:12]} to {git.head[:12]} during the action"
+            return Refuted(code="evidence.head_moved", say=say)
+        if refuted := _files(staged, result, changed):
+            return refuted
+    if staged.tool == "finish":
+        return _finish(staged, after)
+    return Proven()
+
+
+def _files(staged: Staged, result: ActionResult, changed: dict[str, str | None]) -> Refuted | None:
+    """The promised digests are there, and nothing else changed. A command's own changes are allowed where the
+    policy allows them; what it left elsewhere is put back, and said."""
+    ran = bool(result.ran)
+    wrong = [path for path, sha in result.promised.items() if changed.get(path, "") != sha]
+    wrong = [path for path in wrong if not (ran and path in changed)]
+    if wrong:
+        say = f"after the action {_named(wrong)} did not hold what was written"
+        return Refuted(code="evidence.digest", say=say)
+    extra = [path for path in changed if path not in result.promised]
+    if extra and not ran:
+        say = f"{_named(extra)} changed beside the action"
+        return Refuted(code="evidence.unexpected", say=say)
+    return None
+
+
+def _finish(staged: Staged, after: Readings) -> Evidence:
+    """All checks, now, on a clean tree at this revision."""
+    unknown = [item for item in after.items.values() if isinstance(item, UnknownReading)]
+    if unknown:
+        return Unknown(say=f"{unknown[0].name} could not be read: {unknown[0].why}")
+    missing = [name for name in staged.proof.names if name not in after.items]
+    if missing:
+        return Unknown(say=f"{_named(missing)} could not be read: no reader has that name")
+    red = [check for check in after.checks.values() if not check.passed]
+    if red:
+        told = "; ".join(f"{check.name} is red: {check.why}" for check in red)
+        say = f"not done: {told}. Go on until every check is green, then finish."
+        return Refuted(code="finish.red", say=say, excerpt=red[0].text[-900:])
+    return Proven()
+
+
+# ---- what is told -----------------------------------------------------------------------------------------
+def _observed(
+    staged: Staged, result: ActionResult, after: Readings, changed: dict[str, str | None], left: set[str]
+) -> Observation:
+    blocks = list(result.blocks)
+    blocks += [_check_block(check) for check in after.checks.values()]
+    refused = sorted(path for path in changed if not _may(staged, path))
+    if refused:
+        reasons = {path: (staged.policy.write(path) or ("", ""))[1] for path in refused[:SHOWN]}
+        text = "\n".join(f"{path}: {reason}" for path, reason in reasons.items())
+        blocks.append(Block(title=f"{len(refused)} changed files were put back", text=text))
+    others = sorted(left - set(refused))
+    if others:
+        blocks.append(Block(title=f"left behind and put back: {_named(others)}"))
+    return Observation(step=staged.step, tool=staged.tool, head=_head(staged, result), blocks=tuple(blocks))
+
+
+def _head(staged: Staged, result: ActionResult) -> str:
+    if result.ran:
+        return "; ".join(
+            f"{ran.name} exit {ran.exit} in {ran.took:.1f} s" + (" (timed out)" if ran.timed_out else "")
+            for ran in result.ran
+        )
+    return result.say or "done"
+
+
+def _check_block(check: CheckReading) -> Block:
+    colour = "green" if check.passed else "red"
+    text = "" if check.passed else check.text
+    return Block(
+        title=f"check {check.name}: {colour}: {check.why}",
+        text=text,
+        total=check.total,
+        artifact=check.artifact,
+    )
+
+
+def _summary(staged: Staged, keep: tuple[str, ...]) -> str:
+    """The subject of the step's commit."""
+    if not keep:
+        return staged.tool
+    more = f" and {len(keep) - 1} more" if len(keep) > 1 else ""
+    return f"{staged.tool} {keep[0]}{more}"
+
+
+def _moved(changed: dict[str, str | None], after: Readings) -> tuple[str, ...]:
+    """What counts as progress when it was not seen before in this run: the changed content, the checks."""
+    from_checks = tuple(
+        f"check {check.name} {check.passed} {check.counts.passed if check.counts else ''}"
+        for check in after.checks.values()
+    )
+    content = (f"tree {sorted(changed.items())}",) if changed else ()
+    return content + from_checks
+
+
+def _named(names: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -1,0 +1,1 @@
+"""Reads the world; never changes it."""

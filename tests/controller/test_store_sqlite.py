@@ -1,0 +1,138 @@
+"""SQLite as a store: the suite of every store, and what only a file can suffer."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import anyio
+import pytest
+
+from contracts.errors import Unavailable
+from controller.stores.sqlite import SqliteStore
+from tests.controller.store_suite import Make, StoreSuite, record, row
+
+
+class TestSqlite(StoreSuite):
+    @pytest.fixture
+    def make(self, tmp_path: Path) -> Make:
+        self.path = tmp_path / "state.db"
+        return lambda: SqliteStore(self.path)
+
+    def holder(self) -> str:
+        return (
+            "import anyio, sys, pathlib\n"
+            "from controller.stores.sqlite import SqliteStore\n"
+            f"anyio.run(SqliteStore(pathlib.Path({str(self.path)!r})).lease, 'tidy', 60)\n"
+            "print('held', flush=True)\nsys.stdin.read()\n"
+        )
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "state.db"
+
+    async def story() -> None:
+        store = SqliteStore(path)
+        lease = await store.lease("tidy", 60)
+        first = await store.swap(record(), row(0), lease)
+        await store.swap(first, row(1), lease)
+        store.close()
+
+    anyio.run(story)
+    return path
+
+
+def loaded(path: Path) -> object:
+    return anyio.run(SqliteStore(path).load, "tidy")
+
+
+def test_a_good_file_loads(stored: Path) -> None:
+    assert loaded(stored) is not None
+    assert anyio.run(SqliteStore(stored).verify, record().run) == []
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\0" * 4096, b"not a database at all" * 300], ids=["empty", "zeroed", "foreign"]
+)
+def test_a_damaged_file_is_refused_and_kept(stored: Path, damage: bytes) -> None:
+    stored.write_bytes(damage)
+    with pytest.raises(Unavailable) as error:
+        loaded(stored)
+    assert "state.db" in str(error.value)
+    assert stored.read_bytes() == damage, "nothing starts afresh by itself"
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE things(x)")
+    other.close()
+    with pytest.raises(Unavailable, match="not a store of this program"):
+        loaded(path)
+
+
+def test_a_store_from_a_newer_version_is_refused(stored: Path) -> None:
+    db = sqlite3.connect(stored)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    with pytest.raises(Unavailable, match="schema 99"):
+        loaded(stored)
+
+
+def test_a_record_of_a_newer_format_is_refused(stored: Path) -> None:
+    from contracts.base import digest
+
+    db = sqlite3.connect(stored)
+    data = db.execute("SELECT record FROM runs").fetchone()[0].replace(b'{"task"', b'{"format":7,"task"', 1)
+    assert b'"format":7' in data
+    db.execute("UPDATE runs SET record = ?, sum = ?", (data, digest(data)))
+    db.commit()
+    db.close()
+    with pytest.raises(Unavailable, match="format 7"):
+        loaded(stored)
+
+
+@pytest.mark.parametrize("column", ["record", "sum"])
+def test_a_changed_record_is_refused(stored: Path, column: str) -> None:
+    db = sqlite3.connect(stored)
+    old = db.execute(f"SELECT {column} FROM runs").fetchone()[0]
+    text = old if isinstance(old, str) else old.decode()
+    db.execute(
+        f"UPDATE runs SET {column} = ?", (text.replace("a", "b", 1).encode() if column == "record" else "0",)
+    )
+    db.commit()
+    db.close()
+    with pytest.raises(Unavailable, match="checksum"):
+        loaded(stored)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            "UPDATE audit SET row = replace(CAST(row AS TEXT), '2.0', '3.0') WHERE seq = 1",
+            "row 1 was changed",
+        ),
+        ("DELETE FROM audit WHERE seq = 1", "row 1 is missing"),
+    ],
+)
+def test_verify_finds_a_changed_or_missing_row(stored: Path, change: str, told: str) -> None:
+    db = sqlite3.connect(stored)
+    db.execute(change)
+    db.commit()
+    db.close()
+    assert any(told in line for line in anyio.run(SqliteStore(stored).verify, record().run))
+
+
+def test_reading_makes_no_store(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="no store"):
+        anyio.run(SqliteStore(tmp_path / "none" / "state.db", create=False).load, "tidy")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_without_rights_is_named(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(Unavailable, match="state.db"):
+        anyio.run(SqliteStore(blocker / "state.db").load, "tidy")

@@ -1,0 +1,85 @@
+"""The budgets for the code itself. `python -m tests.house.size_budgets` names each breach and exits 1."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ("contracts", "controller", "tool_adapters", "reconcilers")
+FILE_LINES, FUNCTION_LINES, STEP_LINES = 400, 60, 40
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers"}
+
+# Where an import may stand in a function, and why.
+LAZY = {
+    "controller/surfaces/": "typer and rich cost 300 ms: only the command that needs them pays",
+    "controller/__main__.py": "the fast path of --version and status",
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def breaches(root: Path) -> Iterator[str]:
+    """One line for each breach in the Python files of the project at `root`."""
+    for folder in (*PRODUCT, "tests", "examples", "scripts"):
+        for path in sorted((root / folder).rglob("*.py")):
+            name = path.relative_to(root).as_posix()
+            if "/data/" in name or "/node_modules/" in name or "/.venv/" in name:
+                continue
+            yield from file_breaches(name, path.read_text(encoding="utf-8"))
+
+
+def file_breaches(name: str, text: str) -> Iterator[str]:
+    """One line for each breach in the file `name` (relative to the root, with /)."""
+    lines = len(text.splitlines())
+    if lines > FILE_LINES:
+        yield f"{name}: {lines} lines, at most {FILE_LINES}"
+    for part in name.removesuffix(".py").split("/"):
+        if part in BANNED_NAMES:
+            yield f"{name}: {part!r} says nothing of what is in it"
+    product = name.split("/")[0] in PRODUCT
+    lazy = any(name.startswith(place) for place in LAZY)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        yield f"{name}:{error.lineno}: this is no Python: {error.msg}"
+        return
+    for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
+        limit = STEP_LINES if (name, function.name) == ("controller/step.py", "step") else FUNCTION_LINES
+        if (length := body_lines(function)) > limit:
+            yield f"{name}:{function.lineno}: {function.name}() has {length} lines, at most {limit}"
+        if product and not lazy:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    yield f"{name}:{node.lineno}: an import inside {function.name}()"
+
+
+def body_lines(function: Function) -> int:
+    """Lines of a function without its signature, docstring and data tables (literals that are assigned or
+    returned)."""
+    body = function.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
+        body = body[1:]
+    total = _end(body[-1]) - body[0].lineno + 1
+    tables = sum(_end(node) - node.lineno for node in body if _is_table(node))
+    return total - tables
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _is_table(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) or node.value is None:
+        return False
+    plain = ast.Constant | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Name | ast.Attribute | ast.UnaryOp
+    ignored = ast.expr_context | ast.unaryop
+    return all(isinstance(part, plain | ignored) for part in ast.walk(node.value))
+
+
+if __name__ == "__main__":
+    found = list(breaches(ROOT))
+    print("\n".join(found) or "within the budgets")
+    sys.exit(bool(found))

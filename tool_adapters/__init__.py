@@ -1,0 +1,1 @@
+"""Acts: agents, actions, workspace, child processes."""

@@ -1,0 +1,1 @@
+"""What a transition may ask for, one module per tool."""

@@ -1,0 +1,66 @@
+"""What every action is given when it is made, and what the reads among them share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from contracts.actions import ActionCall, Probed
+from contracts.commands import Command
+from contracts.paths import PathPolicy
+from contracts.ports import Artifacts, Runner
+from contracts.task import Limits
+
+
+class Listing(Protocol):
+    """What actions ask of Git; see contracts.repository.GitReader. All block: only called in worker threads."""
+
+    def files(self) -> Sequence[str]: ...
+    def ignored(self, paths: Sequence[str]) -> Collection[str]: ...
+    def show(self, commit: str, path: str) -> bytes | None: ...
+
+
+@dataclass(frozen=True)
+class ActionContext:
+    """The worktree and the means to act in it: `root` the worktree, `paths` what may be changed there, `env`
+    the whole environment of children, `git` the reading verbs on the worktree."""
+
+    root: Path
+    paths: PathPolicy
+    runner: Runner
+    artifacts: Artifacts
+    env: Mapping[str, str]
+    commands: Mapping[str, Command]
+    git: Listing
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def room(self) -> int:
+        """Bytes that the results of one action may take: two thirds of the observation."""
+        return self.limits.observation * 2 // 3
+
+    @property
+    def cwd(self) -> Path:
+        """Where commands run: the task's own folder in the worktree."""
+        return self.root / self.paths.prefix if self.paths.prefix else self.root
+
+
+class Repeatable:
+    """An action that changes nothing: what is found half-done is simply done again."""
+
+    async def probe(self, call: ActionCall) -> Probed:
+        return Probed(kind="not_yet", why=f"{call.tool} changes nothing and is done again")
+
+
+def share(sizes: Sequence[int], room: int) -> list[int]:
+    """How much of `room` each of `sizes` gets: the small ones all they need, the large ones equal parts."""
+    given = [0] * len(sizes)
+    left = sorted(range(len(sizes)), key=lambda i: sizes[i])
+    while left:
+        part = room // len(left)
+        first = left.pop(0)
+        given[first] = min(sizes[first], part)
+        room -= given[first]
+    return given

@@ -1,0 +1,342 @@
+"""Edits in memory: all of them work out, or no file is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from contracts.actions import Block
+from contracts.base import JsonObject, digest
+from contracts.grammar import MAX_PAYLOAD, inner_actions, payload
+from contracts.patch import FilePatch, HunkError, PatchError, apply, is_crlf, parse
+from contracts.paths import compile_glob, normalise
+from contracts.text import cut
+from tool_adapters.actions.context import ActionContext
+from tool_adapters.actions.files import Files, Found, Missing, Refused, is_binary
+from tool_adapters.actions.nearest import nearest_lines, nearest_names, why_no_match
+from tool_adapters.actions.syntax import syntax_error
+
+_EXCERPT = 1800
+_REPORT = 4 * 1024
+
+
+@dataclass
+class Draft:
+    """Files as they would be. `read` gives a file as it is now (or was, for a probe) and raises Refused where
+    it may not be changed, `peek` one that may only be read; `names` all files that a glob can match."""
+
+    read: Callable[[str], Found | None]
+    peek: Callable[[str], Found | None]
+    names: Callable[[], Sequence[str]]
+    before: dict[str, Found | None] = field(default_factory=dict)
+    after: dict[str, bytes | None] = field(default_factory=dict)
+    executable: set[str] = field(default_factory=set)
+    report: list[str] = field(default_factory=list)
+
+    def get(self, path: str) -> bytes | None:
+        if path not in self.after:
+            found = self.read(path)
+            self.before[path] = found
+            self.after[path] = found.data if found else None
+        return self.after[path]
+
+    def text(self, path: str) -> bytes:
+        """The bytes of a file that must be there and be text."""
+        data = self.get(path)
+        if data is None:
+            names = ", ".join(nearest_names(list(self.names()), path))
+            raise Missing(
+                "edit.missing_file", f"{path!r} does not exist" + (f"; near it: {names}" if names else "")
+            )
+        if b"\0" in data:
+            raise Refused("edit.binary", f"{path!r} is binary: edits are for text")
+        return data
+
+    def changes(self) -> dict[str, bytes | None]:
+        """What is to be written: path -> bytes, or None for a file that goes."""
+        out: dict[str, bytes | None] = {}
+        for path, data in self.after.items():
+            was = self.before[path]
+            if data != (was.data if was else None):
+                out[path] = data
+        return out
+
+    def promised(self) -> dict[str, str | None]:
+        """path -> hex sha256 of the bytes that must be there, None where the file must be gone."""
+        return {path: None if data is None else digest(data) for path, data in self.changes().items()}
+
+    def block(self) -> Block:
+        """What was done, with what no longer parses."""
+        lines = list(self.report)
+        for path, data in self.changes().items():
+            problem = None if data is None else syntax_error(path, data)
+            if problem:
+                was = self.before[path]
+                old = " (it did not parse before either)" if was and syntax_error(path, was.data) else ""
+                lines.append(f"{path}: SYNTAX {problem}{old}")
+        return Block(title="edited", text=cut("\n".join(lines), _REPORT))
+
+
+def drafted(tool: str, args: JsonObject, draft: Draft) -> Draft:
+    """`draft` with every edit of the action in it, a batch's included. Raises Refused at the first that does
+    not work out."""
+    if payload(tool, args) > MAX_PAYLOAD:
+        raise Refused("edit.too_large", "the edits are larger than 64 KiB: split them over steps")
+    for name, inner in inner_actions(tool, args):
+        if name == "edit_files":
+            for number, edit in enumerate(inner["edits"], start=1):
+                try:
+                    _edit(draft, edit)
+                except Refused as refused:
+                    say = f"edit {number} ({edit['op']}): {refused.say}. No file was changed"
+                    raise Refused(refused.code, say, refused.excerpt) from None
+        elif name == "apply_patch":
+            _patch(draft, inner["patch"])
+    if not draft.changes():
+        raise Refused("edit.unchanged", "the edits leave every file as it is: nothing was done")
+    return draft
+
+
+def edit_worktree(ctx: ActionContext, tool: str, args: JsonObject) -> Draft:
+    """Makes all edits of the action in the worktree and returns what was made. Raises Refused with the files
+    as they were. Blocks: call it in a worker thread."""
+    files = Files(ctx.root, ctx.paths)
+    draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files))
+    changes = draft.changes()
+    ignored = sorted(ctx.git.ignored([path for path, was in draft.before.items() if path in changes]))
+    if ignored:
+        raise Refused(
+            "path.ignored",
+            f"Git ignores {', '.join(ignored[:5])}: such files are never touched. No file was changed",
+        )
+    files.put(changes, draft.before, draft.executable)
+    return draft
+
+
+def edited_before(ctx: ActionContext, tool: str, args: JsonObject, commit: str) -> Draft | None:
+    """What the edits make of the files of `commit`, when the worktree already holds exactly that; else None.
+
+    A replacement can't be told from its result, so the promise is worked out anew from the commit that the
+    step began on. Blocks.
+    """
+    files = Files(ctx.root, ctx.paths)
+
+    def peek(path: str) -> Found | None:
+        data = ctx.git.show(commit, path)
+        return None if data is None else Found(data, 0o644)
+
+    def read(path: str) -> Found | None:
+        return peek(files.writable(path))
+
+    try:
+        draft = drafted(tool, args, Draft(read, peek, ctx.git.files))
+        for path, data in draft.changes().items():
+            now = files.before(path)
+            if (now.data if now else None) != data:
+                return None
+    except Refused:
+        return None
+    return draft
+
+
+# ---- one edit ----------------------------------------------------------------------------------------------
+
+
+def _edit(draft: Draft, edit: JsonObject) -> None:
+    match edit["op"]:
+        case "replace":
+            _replace(draft, _clean(edit["path"]), edit["old"], edit["new"], edit.get("count", 1))
+        case "write":
+            _write(draft, _clean(edit["path"]), edit["content"])
+        case "delete":
+            path = _clean(edit["path"])
+            if draft.get(path) is None:
+                names = ", ".join(nearest_names(list(draft.names()), path))
+                raise Missing(
+                    "edit.missing_file", f"{path!r} does not exist" + (f"; near it: {names}" if names else "")
+                )
+            draft.after[path] = None
+            draft.report.append(f"{path}: deleted")
+        case "replace_all":
+            _replace_all(draft, edit["glob"], edit["old"], edit["new"], edit["expect"])
+        case other:
+            raise Refused("edit.op", f"{other!r} is no operation: use replace, write, delete or replace_all")
+
+
+def _clean(path: str) -> str:
+    """One spelling for one file. What can't be normalised is refused by the policy, under its own name."""
+    return normalise(path) or path
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Refused(
+            "edit.text", "the text holds half of a surrogate pair: it can't be written as UTF-8"
+        ) from None
+
+
+def _fitted(data: bytes, old: str, new: str) -> tuple[bytes, bytes]:
+    """`old` and `new` as bytes, with the file's line ends where it has CRLF and the text has not."""
+    plain, fresh = _bytes(old), _bytes(new)
+    if b"\r\n" not in data:
+        return plain, fresh
+    dos = _crlf(plain)
+    if is_crlf(data) or (dos != plain and plain not in data and dos in data):
+        return (plain if plain in data and dos not in data else dos), _crlf(fresh)
+    return plain, fresh
+
+
+def _crlf(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+
+def _lines_of(data: bytes, part: bytes) -> Iterator[int]:
+    """The line numbers at which `part` begins."""
+    at, line, seen = data.find(part), 1, 0
+    while at >= 0:
+        line += data.count(b"\n", seen, at)
+        seen = at
+        yield line
+        at = data.find(part, at + len(part))
+
+
+def _replace(draft: Draft, path: str, old: str, new: str, count: int) -> None:
+    if old == new:
+        raise Refused("edit.unchanged", f"`old` and `new` are the same: {path!r} would stay unchanged")
+    data = draft.text(path)
+    part, fresh = _fitted(data, old, new)
+    lines = list(_lines_of(data, part))
+    if not lines:
+        raise _no_match(path, data, old)
+    if len(lines) != count:
+        shown = ", ".join(map(str, lines[:60])) + ("…" if len(lines) > 60 else "")
+        raise Refused(
+            "edit.count",
+            f"`old` occurs {len(lines)} times in {path!r}, not {count}: lines {shown}; give more of the text around "
+            "it, or the right count",
+        )
+    draft.after[path] = data.replace(part, fresh)
+    draft.report.append(f"{path}: {_times(len(lines))}, {_at(lines)}")
+
+
+def _times(count: int) -> str:
+    return f"{count:,} replacement" + ("s" if count != 1 else "")
+
+
+def _at(lines: Sequence[int]) -> str:
+    shown = ", ".join(map(str, lines[:20])) + ("…" if len(lines) > 20 else "")
+    return f"line{'s' if len(lines) > 1 else ''} {shown}"
+
+
+def _no_match(path: str, data: bytes, old: str) -> Refused:
+    text = data.decode("utf-8", "backslashreplace")
+    first = max(old.strip("\n").split("\n"), key=lambda line: len(line.strip()), default="")
+    excerpt = why_no_match(text, old) if "\n" in old.strip("\n") else ""
+    near = "\n".join(nearest_lines(text, first))
+    excerpt = "\n".join(
+        part for part in (excerpt, f"nearest lines of {path}:\n{near}" if near else "") if part
+    )
+    return Refused(
+        "edit.no_match",
+        f"`old` does not occur in {path!r}: copy it from the file as it is now, blanks included",
+        cut(excerpt, _EXCERPT),
+    )
+
+
+def _write(draft: Draft, path: str, content: str) -> None:
+    was = draft.get(path)
+    data = _bytes(content)
+    if was is not None and is_crlf(was) and b"\r\n" not in data:
+        data = _crlf(data)
+    if was == data:
+        raise Refused("edit.unchanged", f"{path!r} holds this content already")
+    draft.after[path] = data
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    draft.report.append(
+        f"{path}: {'created' if was is None else 'rewritten'}, {lines:,} lines, {len(data):,} bytes"
+    )
+
+
+def _replace_all(draft: Draft, glob: str, old: str, new: str, expect: int) -> None:
+    if old == new:
+        raise Refused("edit.unchanged", "`old` and `new` are the same: nothing would change")
+    pattern = compile_glob(glob)
+    names = dict.fromkeys([*draft.names(), *draft.after])
+    matched = [name for name in names if pattern.match(name)]
+    if not matched:
+        raise Refused("edit.no_match", f"no file matches the glob {glob!r}")
+    hits: dict[str, list[int]] = {}
+    blocked: list[str] = []
+    made: dict[str, bytes] = {}
+    for path in matched:
+        try:
+            data = draft.get(path)
+        except Refused as refused:
+            if refused.code != "path.symlink" and _holds(draft, path, old):
+                blocked.append(f"{path}: {refused.say}")
+            continue
+        if data is None or is_binary(data):
+            continue
+        part, fresh = _fitted(data, old, new)
+        lines = list(_lines_of(data, part))
+        if lines:
+            hits[path], made[path] = lines, data.replace(part, fresh)
+    if blocked:
+        raise Refused(
+            "edit.blocked",
+            f"{glob!r} also matches {len(blocked)} files that hold `old` and may not be changed: take a narrower glob",
+            cut("\n".join(blocked[:20]), _EXCERPT),
+        )
+    total = sum(map(len, hits.values()))
+    counts = "\n".join(f"{path}: {len(lines)}, {_at(lines)}" for path, lines in list(hits.items())[:40])
+    if total != expect:
+        code = "edit.count" if total else "edit.no_match"
+        raise Refused(
+            code,
+            f"`old` occurs {total:,} times in the {len(matched):,} files that match {glob!r}, not {expect:,}; search "
+            "first, then give the right `expect` or a narrower glob",
+            cut(counts, _EXCERPT),
+        )
+    draft.after.update(made)
+    draft.report += [f"{path}: {_times(len(lines))}, {_at(lines)}" for path, lines in hits.items()]
+
+
+def _holds(draft: Draft, path: str, old: str) -> bool:
+    try:
+        found = draft.peek(path)
+    except Refused:
+        return False
+    return found is not None and _fitted(found.data, old, "")[0] in found.data
+
+
+# ---- a patch -----------------------------------------------------------------------------------------------
+
+
+def _patch(draft: Draft, text: str) -> None:
+    try:
+        files = parse(text)
+    except PatchError as error:
+        raise Refused("patch.invalid", f"{error}. No file was changed") from None
+    for each in files:
+        path = _clean(each.path)
+        try:
+            was = draft.get(path) if each.kind == "new" else draft.text(path)
+            draft.after[path] = apply(each, was)
+        except HunkError as error:
+            say = f"{error}. No file was changed; read the lines anew and give the patch for the file as it is now"
+            raise Refused("patch.failed", say, cut(error.diff, _EXCERPT)) from None
+        except Refused as refused:
+            raise Refused(refused.code, f"{refused.say}. No file was changed", refused.excerpt) from None
+        if each.executable:
+            draft.executable.add(path)
+        draft.report.append(_patched(each, path))
+
+
+def _patched(patch: FilePatch, path: str) -> str:
+    added = sum(line.tag == "+" for hunk in patch.hunks for line in hunk.lines)
+    removed = sum(line.tag == "-" for hunk in patch.hunks for line in hunk.lines)
+    what = {"new": "created", "delete": "deleted", "modify": "changed"}[patch.kind]
+    hunks = f"{len(patch.hunks)} hunk" + ("s" if len(patch.hunks) != 1 else "")
+    return f"{path}: {what}, {hunks}, +{added} −{removed}"

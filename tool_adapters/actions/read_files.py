@@ -1,0 +1,167 @@
+"""read_files: ranges of lines, numbered, each with its place in the file."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio.to_thread
+
+from contracts.actions import ActionCall, ActionResult, Block
+from contracts.base import JsonObject
+from contracts.grammar import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
+from contracts.text import clean, size
+from tool_adapters.actions.context import ActionContext, Repeatable, share
+from tool_adapters.actions.files import Files, Missing, Refused, is_binary
+from tool_adapters.actions.nearest import nearest_names
+from tool_adapters.actions.outline import outline
+
+FIRST_LINES = 80
+_LONG_LINE = 1000
+_OUTLINE_ROWS = 150
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows to show and where they come from. `first` is the number of the first row's line, 0 where the rows
+    are not consecutive lines; `total` the lines of the file; `notes` go into the title."""
+
+    path: str
+    rows: tuple[str, ...]
+    first: int = 0
+    total: int = 0
+    title: str = ""
+    notes: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return sum(size(row) + 1 for row in self.rows) + size(self.path) + 60
+
+
+class ReadFiles(Repeatable):
+    spec = SPECS["read_files"]
+
+    def __init__(self, ctx: ActionContext) -> None:
+        self.ctx = ctx
+
+    async def run(self, call: ActionCall) -> ActionResult:
+        return await self.within(call.args, self.ctx.room)
+
+    async def within(self, args: JsonObject, room: int) -> ActionResult:
+        """The result in at most `room` bytes. Always ok: what can't be read is said in its block."""
+        begun = time.monotonic()
+        blocks = await anyio.to_thread.run_sync(self._blocks, args["files"], room, abandon_on_cancel=True)
+        return ActionResult(blocks=blocks, took=time.monotonic() - begun)
+
+    def _blocks(self, entries: Sequence[JsonObject], room: int) -> tuple[Block, ...]:
+        files = Files(self.ctx.root, self.ctx.paths)
+        pieces = [piece for entry in entries for piece in self._pieces(files, entry)]
+        rooms = share([piece.bytes for piece in pieces], room)
+        return tuple(shown(piece, part) for piece, part in zip(pieces, rooms, strict=True))
+
+    def _pieces(self, files: Files, entry: JsonObject) -> list[Piece]:
+        path = str(entry["path"])
+        begin, end = entry.get("from"), entry.get("to")
+        try:
+            data = self._artifact(path) if path.startswith("artifact:") else files.read(path).data
+        except Missing as missing:
+            names = ", ".join(nearest_names(list(self.ctx.git.files()), path))
+            return [Piece(path, (), title=missing.say + (f"; near it: {names}" if names else ""))]
+        except Refused as refused:
+            return [Piece(path, (), title=refused.say)]
+        if is_binary(data):
+            return [Piece(path, (), title=f"{path} is binary, {len(data):,} bytes")]
+        return pieces_of(path, data, begin, end)
+
+    def _artifact(self, path: str) -> bytes:
+        id = path.removeprefix("artifact:")
+        if not re.fullmatch(r"[0-9a-f]{4,64}", id):
+            raise Refused("artifact.unknown", f"{path[:80]!r} is no artifact: artifact: and its hex digits")
+        try:
+            return self.ctx.artifacts.get(id)
+        except KeyError:
+            raise Refused(
+                "artifact.unknown", f"there is no {path}: it may be too old; run the command anew"
+            ) from None
+
+
+def pieces_of(path: str, data: bytes, begin: int | None = None, end: int | None = None) -> list[Piece]:
+    """What is shown of a text: the range `begin`–`end` (1-based, inclusive), or, of a large file without a
+    range, its outline and its first 80 lines."""
+    text = data.decode("utf-8", "replace")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    notes = _notes(data, text)
+    total = len(lines)
+    if begin is None and end is None and not path.startswith("artifact:"):
+        large = total > MAX_RANGE_LINES or len(data) > MAX_RANGE_BYTES
+        found = outline(path, text) if large else []
+        if large:
+            head = replace(_range(path, lines, 1, min(total, FIRST_LINES)), notes=notes)
+            rows = tuple(f"{number}|{_shown(line)}" for number, line in found[:_OUTLINE_ROWS])
+            more = f", the first {len(rows)} of {len(found):,}" if len(found) > len(rows) else ""
+            title = f"{path} outline of {total:,} lines{more}"
+            return [Piece(path, rows, total=total, title=title), head] if rows else [head]
+    first = begin or 1
+    last = min(end or total, first + MAX_RANGE_LINES - 1, total)
+    if not total:
+        return [Piece(path, (), title=f"{path} is empty")]
+    if first > total:
+        return [Piece(path, (), title=f"{path} has {total:,} lines: nothing at line {first:,}")]
+    if last < first:
+        return [Piece(path, (), title=f"{path} lines {first:,}–{end:,}: `to` comes before `from`")]
+    return [replace(_range(path, lines, first, last), notes=notes)]
+
+
+def _range(path: str, lines: Sequence[str], first: int, last: int) -> Piece:
+    rows: list[str] = []
+    room = MAX_RANGE_BYTES
+    for number in range(first, last + 1):
+        row = f"{number}|{_shown(lines[number - 1])}"
+        room -= size(row) + 1
+        if room < 0 and rows:
+            break
+        rows.append(row)
+    return Piece(path, tuple(rows), first, len(lines))
+
+
+def _notes(data: bytes, text: str) -> str:
+    notes = ["CRLF line ends"] if b"\r\n" in data else []
+    if "�" in text and "�".encode() not in data:
+        notes.append("not UTF-8")
+    if data and not data.endswith(b"\n"):
+        notes.append("no newline at the end")
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _shown(line: str) -> str:
+    line = line.removesuffix("\r")
+    if len(line) <= _LONG_LINE:
+        return clean(line)
+    return f"{clean(line[:_LONG_LINE])}… +{len(line) - _LONG_LINE:,} characters"
+
+
+def shown(piece: Piece, room: int) -> Block:
+    """The piece in at most `room` bytes, cut at whole lines; the title says which lines are there."""
+    room -= size(piece.title or piece.path) + 60
+    rows: list[str] = []
+    for row in piece.rows:
+        room -= size(row) + 1
+        if room < 0:
+            break
+        rows.append(row)
+    full = sum(size(row) + 1 for row in piece.rows)
+    title = clean(piece.title)
+    if not title and not rows:
+        title = (
+            f"{clean(piece.path)} lines from {piece.first:,} of {piece.total:,}: no room here, read it alone"
+        )
+    elif not title:
+        last = piece.first + len(rows) - 1
+        title = f"{clean(piece.path)} lines {piece.first:,}–{last:,} of {piece.total:,}{piece.notes}"
+    elif len(rows) < len(piece.rows):
+        title += f" (cut after {len(rows)})"
+    return Block(title=title, text="\n".join(rows), total=full)

@@ -1,0 +1,175 @@
+"""run: one of the task's named commands, its output boiled down to what decides the next step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from contracts.actions import ActionCall, ActionResult, Block, Probed, RanCommand
+from contracts.base import JsonObject
+from contracts.commands import Command
+from contracts.counts import first_trace, parse_counts, say_counts
+from contracts.grammar import SPECS
+from contracts.ports import Captured, Ran
+from contracts.text import cut, size
+from tool_adapters.actions.context import ActionContext
+from tool_adapters.actions.files import Refused
+
+LAST_LINES = 40
+_EXCERPT = 1800
+_LONG_LINE = 500
+_PROBE_SECONDS = 60.0
+
+
+class Run:
+    """A command that is declared to have no effect outside the worktree is simply run again after a crash (the
+    controller first puts the worktree back); one with effects is asked about by its declared probe, and
+    without one nobody can tell: a person must look."""
+
+    spec = SPECS["run"]
+
+    def __init__(self, ctx: ActionContext) -> None:
+        self.ctx = ctx
+
+    async def run(self, call: ActionCall) -> ActionResult:
+        return await self.within(call.args, self.ctx.room)
+
+    async def within(self, args: JsonObject, room: int) -> ActionResult:
+        """The result in at most `room` bytes. Ok when the command ended by itself, whatever its exit code,
+        unless it must pass."""
+        begun = time.monotonic()
+        try:
+            name, command, values = self._named(args)
+            line = command.filled(values)
+        except Refused as refused:
+            return ActionResult(ok=False, code=refused.code, say=refused.say)
+        except ValueError as error:
+            return ActionResult(ok=False, code="run.params", say=f"command {args.get('command')!r}: {error}")
+        ran = await self._child(line, command.timeout, keep=True)
+        facts = RanCommand(
+            name=name, exit=ran.exit, timed_out=ran.timed_out or ran.idle, must=command.must, took=ran.took
+        )
+        failure = _failure(name, command, ran)
+        if failure:
+            code, say = failure
+            return ActionResult(
+                ok=False,
+                code=code,
+                say=say,
+                excerpt=cut(_excerpt(ran), _EXCERPT),
+                ran=(facts,) if not ran.missing else (),
+                took=time.monotonic() - begun,
+            )
+        blocks = _blocks(name, ran, room)
+        return ActionResult(blocks=blocks, ran=(facts,), took=time.monotonic() - begun)
+
+    async def probe(self, call: ActionCall) -> Probed:
+        try:
+            name, command, values = self._named(call.args)
+            if not command.effects:
+                return Probed(kind="not_yet", why=f"{name} acts on the worktree only and is run again")
+            argv = command.filled_probe(values)
+        except (Refused, ValueError) as error:
+            return Probed(kind="not_yet", why=str(error))
+        if not argv:
+            return Probed(
+                kind="unknown",
+                why=f"{name} acts outside the worktree ({', '.join(command.effects)}) and declares no probe",
+            )
+        ran = await self._child(argv, min(command.timeout, _PROBE_SECONDS), keep=False)
+        match ran.exit:
+            case 0:
+                facts = RanCommand(name=name, exit=0, must=command.must)
+                block = Block(title=f"run {name}: its probe says that it happened; its output is lost")
+                return Probed(kind="happened", result=ActionResult(blocks=(block,), ran=(facts,)))
+            case 1:
+                return Probed(kind="not_yet", why=f"the probe of {name} says that it did not happen")
+            case _:
+                return Probed(kind="unknown", why=f"the probe of {name} ended with {_end(ran)}")
+
+    def _named(self, args: JsonObject) -> tuple[str, Command, Mapping[str, str]]:
+        name = str(args.get("command"))
+        command = self.ctx.commands.get(name)
+        if command is None:
+            known = ", ".join(self.ctx.commands) or "none"
+            raise Refused("run.unknown", f"{name[:60]!r} is no command of this task: {known}")
+        return name, command, args.get("params") or {}
+
+    async def _child(self, line: str | tuple[str, ...], timeout: float, *, keep: bool) -> Ran:
+        argv = ("sh", "-c", line) if isinstance(line, str) else line
+        return await self.ctx.runner.run(argv, cwd=self.ctx.cwd, env=self.ctx.env, timeout=timeout, keep=keep)
+
+
+def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
+    """(code, what to do instead) when the command did not run to its end, or had to pass and did not."""
+    if ran.missing:
+        return "run.missing", (
+            f"command {name!r}: the program {ran.missing!r} is not there; nothing was run. If the set-up should "
+            "have made it, ask"
+        )
+    if ran.timed_out or ran.idle:
+        return "run.timeout", f"command {name!r} was ended after {ran.took:.0f} s: run less at once"
+    if ran.flooded:
+        return "run.flooded", f"command {name!r} was ended: it wrote {ran.out.total + ran.err.total:,} bytes"
+    if command.must == "pass" and ran.exit != 0:
+        return "run.must_pass", f"command {name!r} must exit 0 and ended with {_end(ran)}: mend that first"
+    return None
+
+
+def _end(ran: Ran) -> str:
+    return f"signal {ran.signal}" if ran.exit is None and ran.signal else f"exit {ran.exit}"
+
+
+def _excerpt(ran: Ran) -> str:
+    trace = first_trace(ran.out.text) or first_trace(ran.err.text)
+    return trace or "\n".join(part for part in (_last(ran.out, 15), _last(ran.err, 15)) if part)
+
+
+def _blocks(name: str, ran: Ran, room: int) -> tuple[Block, ...]:
+    """Counts, failed tests, the first failing trace; then the last lines of each stream. The full output is
+    an artifact."""
+    out, err = ran.out.text, ran.err.text
+    counts = parse_counts(out) or parse_counts(err)
+    parts = [f"counts: {say_counts(counts)}"] if counts else []
+    if counts and counts.failures:
+        shown = [cut(failure, 200) for failure in counts.failures]
+        more = counts.failed + counts.errors - len(shown)
+        parts.append("failed:\n" + "\n".join(shown) + (f"\n… and {more:,} more" if more > 0 else ""))
+    long = any(stream.text.count("\n") > LAST_LINES for stream in (ran.out, ran.err))
+    if ran.exit != 0 and long and (trace := first_trace(out) or first_trace(err)):
+        parts.append("first failure:\n" + cut(_short(trace), room // 3))
+    if ran.survivors:
+        parts.append(f"left running and ended: {', '.join(ran.survivors)}"[:400])
+    head = Block(title=f"run {name}: {_end(ran)}, {ran.took:.1f} s", text=cut("\n".join(parts), room // 2))
+    room -= size(head.title) + size(head.text)
+    streams = [(word, each) for word, each in (("stdout", ran.out), ("stderr", ran.err)) if each.total]
+    blocks = [head]
+    for left, (word, stream) in zip(range(len(streams), 0, -1), streams, strict=True):
+        block = _tail(word, stream, room // left - 100)
+        room -= size(block.text) + 100
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def _tail(word: str, stream: Captured, room: int) -> Block:
+    lines = stream.text.rstrip("\n").count("\n") + 1
+    text = cut(_last(stream, LAST_LINES), max(room, 200), artifact=stream.artifact)
+    which = f"last {LAST_LINES} lines" if lines > LAST_LINES else "all"
+    kept = (
+        f", {stream.total:,} bytes: artifact:{stream.artifact}"
+        if stream.artifact and lines > LAST_LINES
+        else ""
+    )
+    return Block(title=f"{word}, {which}{kept}", text=text, total=stream.total, artifact=stream.artifact)
+
+
+def _last(stream: Captured, count: int) -> str:
+    return _short("\n".join(stream.text.rstrip("\n").split("\n")[-count:]))
+
+
+def _short(text: str) -> str:
+    """Long lines keep their beginning and say how much is missing."""
+    return "\n".join(
+        line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}… +{len(line) - _LONG_LINE:,} characters"
+        for line in text.split("\n")
+    )

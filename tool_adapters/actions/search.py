@@ -1,0 +1,119 @@
+"""search: the lines that hold a text or match a regular expression, and exact counts of all."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from contracts.actions import ActionCall, ActionResult, Block
+from contracts.base import JsonObject
+from contracts.grammar import MAX_HITS, MAX_HITS_PER_FILE, SPECS
+from contracts.paths import matches
+from contracts.text import clean, cut, size
+from tool_adapters.actions import scan
+from tool_adapters.actions.context import ActionContext, Repeatable
+
+SECONDS = 20.0
+_CAP = 4 * 1024 * 1024
+
+
+class Search(Repeatable):
+    """A text is looked for here; a regular expression in a child that can be ended, since Python's engine may
+    take for ever and can't be interrupted."""
+
+    spec = SPECS["search"]
+
+    def __init__(self, ctx: ActionContext) -> None:
+        self.ctx = ctx
+
+    async def run(self, call: ActionCall) -> ActionResult:
+        return await self.within(call.args, self.ctx.room)
+
+    async def within(self, args: JsonObject, room: int) -> ActionResult:
+        """The result in at most `room` bytes. Always ok: what can't be searched is said in the block."""
+        begun = time.monotonic()
+        block = await self._block(args, room)
+        return ActionResult(blocks=(block,), took=time.monotonic() - begun)
+
+    async def _block(self, args: JsonObject, room: int) -> Block:
+        pattern, regex = str(args["pattern"]), bool(args.get("regex", False))
+        title = f"search {clean(pattern)[:120]!r}"
+        if "\n" in pattern and not regex:
+            return Block(title=f"{title}: a line break never matches, lines are searched one by one")
+        names = await anyio.to_thread.run_sync(
+            self._names, tuple(args.get("paths", ())), abandon_on_cancel=True
+        )
+        request = {
+            "root": str(self.ctx.root),
+            "files": names,
+            "pattern": pattern,
+            "regex": regex,
+            "ignore_case": bool(args.get("ignore_case", False)),
+            "hits": MAX_HITS,
+            "each": MAX_HITS_PER_FILE,
+        }
+        if regex:
+            found = await self._in_a_child(request)
+        else:
+            found = await anyio.to_thread.run_sync(partial(scan.scan, request), abandon_on_cancel=True)
+        if "error" in found:
+            return Block(title=f"{title}: {clean(str(found['error']))}")
+        where = f"{len(names):,} files" + (" that match `paths`" if "paths" in args else "")
+        return _shown(title, found, where, room)
+
+    def _names(self, globs: tuple[str, ...]) -> list[str]:
+        return [
+            name
+            for name in self.ctx.git.files()
+            if (not globs or matches(name, globs)) and not self.ctx.paths.secret(name)
+        ]
+
+    async def _in_a_child(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            re.compile(request["pattern"])
+        except (re.error, OverflowError, RecursionError) as error:
+            return {
+                "error": f"not a Python regular expression: {error}; without `regex` the text itself is sought"
+            }
+        ran = await self.ctx.runner.run(
+            [sys.executable, "-I", str(scan.__file__)],
+            cwd=self.ctx.root,
+            env=self.ctx.env,
+            stdin=json.dumps(request).encode(),
+            timeout=SECONDS,
+            cap=_CAP,
+            redact=False,  # JSON of our own, of files that reads show as they are
+        )
+        if ran.timed_out:
+            return {
+                "error": f"not done after {SECONDS:.0f} s: take a simpler pattern, or fewer files by `paths`"
+            }
+        try:
+            found = json.loads(ran.out.data)
+        except ValueError:
+            return {"error": f"the search broke off: {ran.err.text[-300:] or ran.missing or ran.exit}"}
+        return found if isinstance(found, dict) else {"error": "the search broke off"}
+
+
+def _shown(title: str, found: dict[str, Any], where: str, room: int) -> Block:
+    files, lines = found["files"], found["lines"]
+    title += f": {lines:,} hits in {files:,} files ({where} searched)"
+    if found["skipped"]:
+        title += f" ({found['skipped']:,} could not be searched)"
+    rows = [f"{path}:{number}|{text}" for path, number, text in found["hits"]]
+    listed = Counter(path for path, _, _ in found["hits"])
+    more = [(path, count - listed[path]) for path, count in found["counts"].items() if count > listed[path]][
+        :40
+    ]
+    rows += [f"{path}: {count:,} more" for path, count in more]
+    named = len(listed.keys() | {path for path, _ in more})
+    rows += [f"… and {files - named:,} more files"] if files > named else []
+    text = clean("\n".join(rows))
+    return Block(title=title, text=cut(text, room), total=size(text))

@@ -1,0 +1,1 @@
+"""Coding agents, each behind the one port `Agent`."""

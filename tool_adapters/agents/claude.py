@@ -1,0 +1,280 @@
+"""Claude Code as a one-shot process: one request, one StructuredOutput call, one JSON object on stdout.
+
+Measured on 2.1.332. Whatever would add to the request or repeat it is off: built-in tools, settings, project
+memory, slash commands, `@file` expansion, the session, retries and in-CLI repairs. Two ways to the same wire:
+with an API key by `--bare`, with a subscription (which `--bare` would ignore, and bill a key instead) by
+`--restricted`. Success is decided by exit code, `is_error` and the presence of `structured_output` together:
+`subtype` is wrong in both directions.
+
+Silence: `idle` bounds a stalled stream inside the CLI (bytes; at least 10 s, its own floor) and the wait for
+the first headers. The process prints nothing until the end, so from outside only `timeout` bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from contracts.base import JsonObject
+from contracts.errors import ConfigError
+from contracts.paths import SECRET_FILES
+from contracts.ports import Ran
+from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.text import clean, cut
+from tool_adapters.agents.binary import find_binary, version_beside
+from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
+from tool_adapters.agents.credentials import Credential, claude_credential
+from tool_adapters.agents.launch import (
+    REPLY_CAP,
+    TEXT_CAP,
+    Folders,
+    agent_environment,
+    check_options,
+    failed,
+    last_line,
+    start,
+)
+from tool_adapters.agents.settings import AgentSettings
+
+DEFAULT_MODEL = "claude-sonnet-5-5"
+INSTALL = (
+    "npm install -g @anthropic-ai/claude-code (needs Node 22; an older Node silently gives an old version)"
+)
+# The kernel takes 128 KiB for one argument, and the schema has no file form.
+SCHEMA_LIMIT = 120 * 1024
+EXPLORE_TURNS = 40
+
+ENVIRONMENT: Mapping[str, str] = {
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",  # varies with the prompt and would break the cached prefix
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # `@path` in the prompt would inline any file of the machine
+    "ENABLE_TOOL_SEARCH": "false",
+    "CLAUDE_CODE_DISABLE_REFUSAL_RETRY": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "0",
+    "MAX_STRUCTURED_OUTPUT_RETRIES": "1",
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
+}
+HINTS: Mapping[ReplyClass, str] = {
+    ReplyClass.LIMIT_PERMANENT: "waiting does not help: the account's owner must raise the limit or add credit",
+    ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
+    ReplyClass.SCHEMA_REFUSED: "the vendor refuses the reply schema; `controller validate` checks it offline",
+}
+
+
+class Claude:
+    """ports.Agent for Claude Code. Options of the task: `cli`, the path of the binary."""
+
+    kind = "claude"
+    dialect_kind: Literal["merge"] = "merge"
+    native_reasoning = True
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings = settings
+        self.model = settings.config.model or DEFAULT_MODEL
+        self.profile = AgentProfile(
+            name=settings.name,
+            kind=self.kind,
+            model=self.model,
+            dialect=self.dialect_kind,
+            reasoning=settings.dialect.reasoning,
+            credential=settings.config.auth,
+        )
+        # Draft 2020-12 by name is refused by the CLI; without the name the same schema is taken.
+        schema = {key: value for key, value in settings.dialect.schema.items() if key != "$schema"}
+        self._schema = orjson.dumps(schema).decode()
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
+        settings, config = self.settings, self.settings.config
+        check_options(settings, ("cli",))
+        binary = find_binary(settings, "claude", INSTALL)
+        self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
+        credential = claude_credential(settings)
+        if config.explore == "delegate":
+            raise ConfigError(
+                f"agent {settings.name}: `explore: delegate` is not supported yet", hint="use none"
+            )
+        if config.explore == "read-only" and settings.worktree is None:
+            raise ConfigError(
+                f"agent {settings.name}: `explore: read-only` needs a worktree", hint="use none"
+            )
+        size = len(self._schema.encode())
+        if size >= SCHEMA_LIMIT:
+            raise ConfigError(
+                f"agent {settings.name}: the reply schema has {size:,} bytes; it is an argument of the command "
+                f"line, and more than {SCHEMA_LIMIT:,} are refused there by the system (E2BIG)",
+                hint="allow fewer actions or commands, or shorten the state schema",
+            )
+        return list(credential.notices)
+
+    async def ask(self, prompt: Prompt) -> AgentReply:
+        """One launch. Never raises for what the process does."""
+        settings = self.settings
+        folders = Folders(settings)
+        try:
+            binary, credential = find_binary(settings, "claude", INSTALL), claude_credential(settings)
+        except ConfigError as error:
+            return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
+        folders.make()
+        exploring = settings.config.explore == "read-only" and settings.worktree is not None
+        cwd = settings.worktree if exploring and settings.worktree else folders.work
+        system = folders.write("system.md", prompt.stable or "Reply by one StructuredOutput call.\n")
+        # A leading `/name` would be a command of the CLI and never reach the model.
+        user = prompt.volatile if prompt.volatile.startswith("=") else "\n" + prompt.volatile
+        ran = await start(
+            settings,
+            self.argv(binary, credential, system),
+            cwd=cwd,
+            env=self.environment(folders, credential),
+            stdin=user,
+            final=lambda path: _result(last_line(path)) is not None,
+        )
+        return self._read(ran, credential)
+
+    async def close(self) -> None:
+        """No spare process is kept."""
+
+    def argv(self, binary: Path, credential: Credential, system: Path) -> list[str]:
+        """The command line, prompt and credential not in it."""
+        exploring = self.settings.config.explore == "read-only"
+        if (
+            credential.kind == "subscription" or exploring
+        ):  # --bare ignores a subscription and drops Grep, Glob
+            lean = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
+        else:
+            lean = ["--bare"]
+        if exploring:
+            secret = [f"Read(**/{pattern})" for pattern in SECRET_FILES]
+            deny = orjson.dumps({"permissions": {"deny": secret}}).decode()
+            tools = ["--tools", "Read,Grep,Glob", "--permission-mode", "dontAsk", "--settings", deny]
+        else:
+            tools = ["--tools", ""]
+        return [
+            *(str(binary), "-p", *lean, "--no-session-persistence", *tools),
+            *("--max-turns", str(EXPLORE_TURNS if exploring else 1), "--model", self.model),
+            *("--system-prompt-file", str(system), "--json-schema", self._schema, "--output-format", "json"),
+        ]
+
+    def environment(self, folders: Folders, credential: Credential) -> dict[str, str]:
+        """The whole environment of the child."""
+        config = self.settings.config
+        idle = round(config.idle * 1000)
+        more = {
+            **ENVIRONMENT,
+            "CLAUDE_CONFIG_DIR": str(folders.home / "claude"),
+            "API_TIMEOUT_MS": str(idle),
+            "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),
+            **credential.env,
+        }
+        if config.base_url:
+            more["ANTHROPIC_BASE_URL"] = config.base_url
+        return agent_environment(self.settings.environ, folders, more)
+
+    def _read(self, ran: Ran, credential: Credential) -> AgentReply:
+        """The reply of a process that has ended."""
+        result = _result(ran.out.data)
+        usage = _usage(result) if result else Usage()
+        if result is None and ran.out.total > REPLY_CAP:
+            failure: Failure | None = Failure(
+                ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large"
+            )
+        else:
+            failure = ended_badly(ran, "claude", self.settings.config.timeout, self.settings.config.idle)
+        value = result.get("structured_output") if result else None
+        if failure is None and result and result.get("is_error") is False and (ran.exit == 0 or ran.settled):
+            if isinstance(value, dict):
+                text = cut(orjson.dumps(value).decode(), TEXT_CAP)
+                once = 1 if self.settings.config.explore == "none" else None
+                return AgentReply(
+                    cls=ReplyClass.OK,
+                    value=value,
+                    text=text,
+                    usage=usage,
+                    requests=once,
+                    survivors=ran.survivors,
+                    took=ran.took,
+                )
+            failure = _no_output(result)
+        if failure is None:
+            failure = classify(_signals(ran, result), self.settings.now())
+        said = str((result or {}).get("result") or ran.err.text or ran.out.text)
+        return failed(
+            failure, ran, usage=usage, text=said, hint=self._hint(failure.cls), secrets=credential.env
+        )
+
+    def _hint(self, cls: ReplyClass) -> str:
+        if cls is not ReplyClass.AUTH:
+            return HINTS.get(cls, "")
+        config = self.settings.config
+        if config.auth == "subscription":
+            return (
+                f"run `claude setup-token`, then export {config.token_env or 'CLAUDE_CODE_OAUTH_TOKEN'}=TOKEN"
+            )
+        return f"mend the key in {config.api_key_env or config.token_env or 'ANTHROPIC_API_KEY'}"
+
+
+def _result(data: bytes) -> JsonObject | None:
+    """The final event: the first line of stdout that is a result object."""
+    for line in data.splitlines():
+        if line.startswith(b"{") and b'"result"' in line:
+            try:
+                found = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(found, dict) and found.get("type") == "result":
+                return found
+    return None
+
+
+def _no_output(result: JsonObject) -> Failure:
+    """Said to be a success, yet without the structured reply."""
+    if result.get("stop_reason") == "refusal":
+        return Failure(ReplyClass.REFUSAL, "the model refused to answer")
+    if not result.get("terminal_reason") and not result.get("modelUsage"):
+        return Failure(ReplyClass.MISSING, "claude answered by itself and did not ask the model")
+    return Failure(ReplyClass.MISSING, "the model answered in prose and did not call StructuredOutput")
+
+
+def _signals(ran: Ran, result: JsonObject | None) -> Signals:
+    """Every signal of a failed launch."""
+    if result is None:
+        return Signals(channel=ran.err.text or "")
+    names = ("stop_reason", "api_error", "api_error_code", "terminal_reason", "subtype", "api_error_type")
+    kinds = tuple(str(result[name]) for name in names if result.get(name))
+    status = result.get("api_error_status")
+    errors = result.get("errors")
+    said = " ".join(map(str, errors)) if isinstance(errors, list) else str(result.get("result") or "")
+    return Signals(kinds, status if isinstance(status, int) else None, said)
+
+
+def _usage(result: JsonObject) -> Usage:
+    """Tokens and money over all models. `input` includes what was read from and written to the cache. The field
+    `usage` is no source: where a run ends badly it leaves out the last request."""
+    models: Any = result.get("modelUsage")
+    cost = result.get("total_cost_usd")
+    if not isinstance(models, dict) or not isinstance(cost, int | float):
+        return Usage()
+    if not models and not _unbilled(result):
+        return Usage()
+    total = {"input": 0, "cached": 0, "output": 0}
+    for model in models.values():
+        cached = int(model.get("cacheReadInputTokens") or 0)
+        total["input"] += (
+            int(model.get("inputTokens") or 0) + int(model.get("cacheCreationInputTokens") or 0) + cached
+        )
+        total["cached"] += cached
+        total["output"] += int(model.get("outputTokens") or 0)
+    return Usage(**total, usd_micro=round(cost * 1_000_000))
+
+
+def _unbilled(result: JsonObject) -> bool:
+    """Whether nothing was spent: the vendor refused the request, or none was made. A stream that broke shows no
+    usage either, but was paid for."""
+    said = clean(str(result.get("result") or ""))
+    refused = isinstance(result.get("api_error_status"), int)
+    return refused or any(word in said for word in ("Not logged in", "ECONNREFUSED", "ENOTFOUND"))

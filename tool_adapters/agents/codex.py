@@ -1,0 +1,289 @@
+"""Codex CLI as a one-shot process: one request, one JSON message, events as JSON Lines on stdout.
+
+Measured on 0.171.0. A CODEX_HOME generated per run (codex_home), zero tools, no retries. The CLI never checks
+the message against the schema and leaves with 0 even without an answer: success is exit 0 and `turn.completed`
+and a last `agent_message` that parses as one JSON object.
+
+Silence: `idle` bounds a stream without events inside the CLI. Nothing in the CLI bounds the wait for the first
+headers, and it prints nothing while the model thinks, so from outside only `timeout` bounds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+import orjson
+
+from contracts.base import JsonObject
+from contracts.errors import ConfigError
+from contracts.ports import Ran
+from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.task import Price
+from contracts.text import clean, cut
+from tool_adapters.agents.binary import find_binary, native_codex, version_beside
+from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
+from tool_adapters.agents.codex_home import LentLogin, catalog_name, config_toml, trimmed_catalog
+from tool_adapters.agents.credentials import Credential, codex_credential
+from tool_adapters.agents.launch import (
+    REPLY_CAP,
+    TEXT_CAP,
+    Folders,
+    agent_environment,
+    check_options,
+    cost,
+    failed,
+    last_line,
+    start,
+)
+from tool_adapters.agents.settings import AgentSettings
+
+DEFAULT_MODEL = "gpt-6.2-sol"
+INSTALL = "npm install -g @openai/codex"
+HINTS: Mapping[ReplyClass, str] = {
+    ReplyClass.LIMIT_PERMANENT: "waiting does not help: the account's owner must raise the limit or add credit",
+    ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
+    ReplyClass.SCHEMA_REFUSED: "the vendor refuses the reply schema; `controller validate` checks it offline",
+}
+
+
+class Codex:
+    """ports.Agent for the Codex CLI. Options of the task: `cli`, the path of the binary."""
+
+    kind = "codex"
+    dialect_kind: Literal["strict"] = "strict"
+    native_reasoning = True
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings = settings
+        self.model = settings.config.model or DEFAULT_MODEL
+        self.profile = AgentProfile(
+            name=settings.name,
+            kind=self.kind,
+            model=self.model,
+            dialect=self.dialect_kind,
+            reasoning=settings.dialect.reasoning,
+            credential=settings.config.auth,
+        )
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
+        settings, config = self.settings, self.settings.config
+        check_options(settings, ("cli",))
+        binary = self._binary()
+        self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
+        credential = codex_credential(settings)
+        if config.explore != "none":
+            raise ConfigError(
+                f"agent {settings.name}: `explore: {config.explore}` is refused for codex without a sandbox",
+                hint="use explore: none",
+            )
+        notices = list(credential.notices)
+        if binary.suffix == ".js":
+            notices.append(
+                f"agent {settings.name}: no native codex beside {binary}: its node shim is started"
+            )
+        return notices
+
+    async def ask(self, prompt: Prompt) -> AgentReply:
+        """One launch. Never raises for what the process does."""
+        settings, folders = self.settings, Folders(self.settings)
+        try:
+            binary, credential = self._binary(), codex_credential(settings)
+        except ConfigError as error:
+            return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
+        folders.make()
+        home = folders.home / "codex"
+        env = self.environment(folders, home, credential)
+        catalog = await self._catalog(binary, folders, env)
+        # An empty instructions file is refused, and Codex trims what it reads.
+        text = prompt.stable if prompt.stable.strip() else "Reply with one JSON object.\n"
+        instructions = folders.write("codex/instructions.md", text)
+        schema = folders.write("codex/schema.json", orjson.dumps(settings.dialect.schema).decode())
+        config = settings.config
+        toml = config_toml(self.model, credential, config.base_url, config.idle, instructions, catalog)
+        folders.write("codex/config.toml", toml)
+        login = LentLogin(credential.auth_file, home) if credential.auth_file else None
+        if login:
+            await anyio.to_thread.run_sync(login.lend, folders)
+        try:
+            ran = await start(
+                settings,
+                self.argv(binary, schema, folders.work),
+                cwd=folders.work,
+                env=env,
+                stdin=prompt.volatile,
+                final=lambda path: last_line(path).startswith(
+                    (b'{"type":"turn.completed"', b'{"type":"turn.failed"')
+                ),
+            )
+        finally:
+            if login:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(login.take_back)
+        return self._read(ran, credential)
+
+    async def close(self) -> None:
+        """No spare process is kept."""
+
+    def argv(self, binary: Path, schema: Path, work: Path) -> list[str]:
+        """The command line; the prompt comes on stdin."""
+        return [
+            *(str(binary), "exec", "--ephemeral", "--json", "--skip-git-repo-check", "--strict-config"),
+            *("--output-schema", str(schema), "--sandbox", "read-only", "--cd", str(work), "-"),
+        ]
+
+    def environment(self, folders: Folders, home: Path, credential: Credential) -> dict[str, str]:
+        """The whole environment of the child. CODEX_HOME stands beside TMPDIR, never below it."""
+        return agent_environment(self.settings.environ, folders, {"CODEX_HOME": str(home), **credential.env})
+
+    def _binary(self) -> Path:
+        return native_codex(find_binary(self.settings, "codex", INSTALL))
+
+    async def _catalog(self, binary: Path, folders: Folders, env: Mapping[str, str]) -> Path | None:
+        """The trimmed catalog, made once per binary and model; None for a model that the binary does not know
+        (it then has no tools either, and says so in a notice)."""
+        path = folders.home / catalog_name(binary, self.model)
+        if path.is_file():
+            return path if path.stat().st_size else None
+        bare = folders.home / "catalog"
+        bare.mkdir(mode=0o700, exist_ok=True)
+        listed = await self.settings.runner.run(
+            (str(binary), "debug", "models"),
+            cwd=folders.work,
+            env={**env, "CODEX_HOME": str(bare)},
+            timeout=60,
+            cap=16 * 1024 * 1024,
+            redact=False,
+        )
+        if listed.exit != 0:
+            return None
+        text = trimmed_catalog(listed.out.data, self.model)
+        folders.write(path.name, text or "")
+        return path if text else None
+
+    def _read(self, ran: Ran, credential: Credential) -> AgentReply:
+        """The reply of a process that has ended."""
+        settings = self.settings
+        seen = read_events(ran.out.data)
+        usage = _usage(seen.usage, settings.config.price)
+        failure: Failure | None
+        if ran.out.total > REPLY_CAP:
+            failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
+        else:
+            failure = ended_badly(ran, "codex", settings.config.timeout, settings.config.idle)
+        if failure is None and seen.completed and seen.failure is None and (ran.exit == 0 or ran.settled):
+            value, failure = _answer(seen.message)
+            if value is not None:
+                return AgentReply(
+                    cls=ReplyClass.OK,
+                    value=value,
+                    text=cut(clean(seen.message or ""), TEXT_CAP),
+                    usage=usage,
+                    requests=1,
+                    survivors=ran.survivors,
+                    took=ran.took,
+                )
+        if failure is None:
+            failure = classify(_signals(ran, seen), settings.now())
+        said = seen.message or seen.failure or ran.err.text
+        return failed(
+            failure, ran, usage=usage, text=said, hint=self._hint(failure.cls), secrets=credential.env
+        )
+
+    def _hint(self, cls: ReplyClass) -> str:
+        if cls is not ReplyClass.AUTH:
+            return HINTS.get(cls, "")
+        config = self.settings.config
+        if config.auth == "subscription":
+            return "run `codex login`"
+        return f"mend the key in {config.api_key_env or config.token_env or 'OPENAI_API_KEY'}"
+
+
+@dataclass
+class Events:
+    """What the event stream said. `message` is the last agent message, `failure` the text of `turn.failed`,
+    `error` the last top-level error that was no announcement of a retry."""
+
+    message: str | None = None
+    failure: str | None = None
+    error: str | None = None
+    completed: bool = False
+    usage: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def read_events(data: bytes) -> Events:
+    """Folds the JSON Lines of stdout. Lines that are none, and events of unknown types, are passed over; an item
+    of type `error` is a notice and no failure."""
+    seen = Events()
+    for line in data.splitlines():
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        match event:
+            case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:
+                seen.message = text
+            case {"type": "turn.completed"}:
+                seen.completed = True
+                usage = event.get("usage")
+                if isinstance(usage, dict):
+                    seen.usage.append(usage)
+            case {"type": "turn.failed", "error": {"message": str(text)}}:
+                seen.failure = text
+            case {"type": "turn.failed"}:
+                seen.failure = ""
+            case {"type": "error", "message": str(text)} if not text.startswith("Reconnecting..."):
+                seen.error = text
+    return seen
+
+
+def _answer(message: str | None) -> tuple[JsonObject | None, Failure | None]:
+    if message is None:
+        said = "the turn ended without a message: the model refused or said nothing"
+        return None, Failure(ReplyClass.MISSING, said)
+    try:
+        value = orjson.loads(message)
+    except orjson.JSONDecodeError as error:
+        return None, Failure(ReplyClass.INVALID, f"the message is not one JSON object: {error}")
+    if not isinstance(value, dict):
+        return None, Failure(
+            ReplyClass.INVALID, f"the message is JSON, but a {type(value).__name__} and no object"
+        )
+    return value, None
+
+
+_STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
+
+
+def _signals(ran: Ran, seen: Events) -> Signals:
+    """Every signal of a failed launch. A failed turn carries a vendor's raw error body now and then."""
+    said = seen.failure or seen.error
+    if said is None:
+        lines = [line for line in ran.err.text.splitlines() if not line.startswith(("Reading ", "WARNING:"))]
+        return Signals(channel="\n".join(lines))
+    status = _STATUS.search(said)
+    try:
+        error = orjson.loads(said)["error"]
+        kinds = tuple(str(error[name]) for name in ("code", "type") if error.get(name))
+        said = str(error.get("message") or said)
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        kinds = ()
+    return Signals(kinds, int(status[1]) if status else None, said)
+
+
+def _usage(turns: list[Mapping[str, Any]], price: Price | None) -> Usage:
+    """The sum over the turns; money only with the task's price (Codex reports none). `input` includes `cached`."""
+    if not turns:
+        return Usage()
+    total = {
+        name: sum(int(turn.get(f"{name}_tokens") or 0) for turn in turns) for name in ("input", "output")
+    }
+    cached = sum(int(turn.get("cached_input_tokens") or 0) for turn in turns)
+    money = cost(price, total["input"], cached, total["output"])
+    return Usage(**total, cached=cached, usd_micro=money)

@@ -1,0 +1,260 @@
+"""Any program as an agent: the prompt on stdin, one JSON transition on stdout.
+
+The program gets the whole prompt on stdin (closed after it), an empty folder as its working folder, an own
+HOME, and in SKILL_STATE_SCHEMA the path of the JSON Schema of its reply. Credentials are passed on only by
+name: `options: {env: [NAME, …]}`.
+
+Reply: exit 0 and exactly one JSON object on stdout, alone, fenced, or amid noise. Two objects are no reply.
+Failure, typed: exit with any code and the object `{"error": {"class": CLASS, "message": TEXT}}`, CLASS one of
+the reply classes (`auth`, `limit_with_reset` with `"not_before": UTC seconds`, `transient`, `refusal`, …).
+Usage, optional, as the last line of stderr: `usage: {"input": N, "cached": N, "output": N, "usd": X}`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from contracts.base import JsonObject
+from contracts.errors import ConfigError
+from contracts.ports import Ran
+from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.task import Price
+from contracts.text import clean, cut
+from tool_adapters.agents.classify import Failure, ended_badly
+from tool_adapters.agents.launch import (
+    REPLY_CAP,
+    TEXT_CAP,
+    Folders,
+    agent_environment,
+    check_options,
+    cost,
+    failed,
+    start,
+)
+from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.process import resolve
+
+# Noise with more opening braces than this is no noise around a reply.
+MOST_CANDIDATES = 2_000
+
+
+class Command:
+    """ports.Agent for any argv. Options of the task: `env`, names of variables to pass on."""
+
+    kind = "command"
+    dialect_kind: Literal["merge"] = "merge"
+    native_reasoning = False
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings = settings
+        self.profile = AgentProfile(
+            name=settings.name,
+            kind=self.kind,
+            model=settings.config.model or "",
+            dialect=self.dialect_kind,
+            reasoning=settings.dialect.reasoning,
+            credential=", ".join(self._passed()) or "none",
+        )
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with what mends it; starts nothing."""
+        settings, config = self.settings, self.settings.config
+        check_options(settings, ("env",))
+        if not config.run:
+            raise ConfigError(
+                f"agent {settings.name}: kind command needs `run:`", hint="run: [python3, policy.py]"
+            )
+        for option in ("token_env", "api_key_env", "auth_file", "base_url"):
+            if getattr(config, option) is not None:
+                raise ConfigError(
+                    f"agent {settings.name}: `{option}` has no meaning for kind command",
+                    hint="name the variables that it needs: `options: {env: [NAME]}`",
+                )
+        if config.explore != "none":
+            raise ConfigError(
+                f"agent {settings.name}: `explore` is not for kind command", hint="use explore: none"
+            )
+        missing = [name for name in self._passed() if name not in settings.environ]
+        if missing:
+            raise ConfigError(
+                f"agent {settings.name}: {missing[0]} is not set", hint=f"export {missing[0]}=VALUE"
+            )
+        folders = Folders(settings)
+        argv = self.argv()
+        if resolve(argv[0], self.environment(folders, Path()), settings.base_dir.absolute()) is None:
+            raise ConfigError(
+                f"agent {settings.name}: no program {argv[0]!r}", hint="mend `run:` or the PATH"
+            )
+        return []
+
+    async def ask(self, prompt: Prompt) -> AgentReply:
+        """One launch. Never raises for what the process does."""
+        settings, folders = self.settings, Folders(self.settings)
+        folders.make()
+        schema = folders.write("schema.json", orjson.dumps(settings.dialect.schema).decode())
+        ran = await start(
+            settings,
+            self.argv(),
+            cwd=folders.work,
+            env=self.environment(folders, schema),
+            stdin=prompt.text,
+            idle=settings.config.idle,
+            final=_is_final,
+        )
+        return self._read(ran)
+
+    async def close(self) -> None:
+        """No spare process is kept."""
+
+    def argv(self) -> list[str]:
+        """The command line; a word that is a file of the task's folder becomes its absolute path, because the
+        program starts in an empty folder."""
+        base = self.settings.base_dir.absolute()
+        return [self._resolved(word, base) for word in self.settings.config.run or ()]
+
+    def environment(self, folders: Folders, schema: Path) -> dict[str, str]:
+        """The whole environment of the child."""
+        environ = self.settings.environ
+        named = {name: environ[name] for name in self._passed() if name in environ}
+        return agent_environment(environ, folders, {"SKILL_STATE_SCHEMA": str(schema), **named})
+
+    def _passed(self) -> list[str]:
+        names = self.settings.config.options.get("env", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            raise ConfigError(f"agent {self.settings.name}: `options: env:` is a list of variable names")
+        return names
+
+    @staticmethod
+    def _resolved(word: str, base: Path) -> str:
+        if not word or word.startswith(("-", "/")) or "\x00" in word:
+            return word
+        path = base / word
+        return str(path) if path.is_file() else word
+
+    def _read(self, ran: Ran) -> AgentReply:
+        """The reply of a process that has ended."""
+        config = self.settings.config
+        usage = read_usage(ran.err.text, config.price)
+        program = Path((config.run or ("command",))[0]).name
+        secrets = {name: self.settings.environ.get(name, "") for name in self._passed()}
+        value: JsonObject | None = None
+        failure: Failure | None
+        if ran.out.total > REPLY_CAP:
+            failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
+        else:
+            failure = ended_badly(ran, program, config.timeout, config.idle)
+        if failure is None:
+            value, failure = find_object(ran.out.data)
+            typed = _typed_error(value)
+            if typed is not None:
+                failure = typed
+            elif ran.exit != 0 and not ran.settled:
+                tail = " ".join(ran.err.text.split())[-400:]
+                failure = Failure(
+                    ReplyClass.CRASHED, f"{program} ended with exit code {ran.exit}: {tail or 'no reason'}"
+                )
+        text = ran.out.text or ran.err.text
+        if failure is not None or value is None:
+            failure = failure or Failure(ReplyClass.MISSING, f"{program} printed no JSON object")
+            return failed(failure, ran, usage=usage, text=text, secrets=secrets)
+        return AgentReply(
+            cls=ReplyClass.OK,
+            value=value,
+            text=cut(clean(text), TEXT_CAP),
+            usage=usage,
+            survivors=ran.survivors,
+            took=ran.took,
+        )
+
+
+def find_object(data: bytes) -> tuple[JsonObject | None, Failure | None]:
+    """The one JSON object on stdout: (object, None) or (None, why not). Alone, in a ```json fence, or amid lines
+    of noise; more than one top-level object is ambiguous, and so none is taken."""
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return _search(text, str(error))
+    if isinstance(value, dict):
+        return value, None
+    return None, Failure(ReplyClass.INVALID, f"stdout is JSON, but a {type(value).__name__} and no object")
+
+
+def _search(text: str, why: str) -> tuple[JsonObject | None, Failure | None]:
+    found: list[JsonObject] = []
+    decoder, at, tried = json.JSONDecoder(), 0, 0
+    while (at := text.find("{", at)) >= 0:
+        tried += 1
+        if tried > MOST_CANDIDATES:
+            return None, Failure(ReplyClass.INVALID, f"stdout is not one JSON object ({why})")
+        try:
+            end = decoder.raw_decode(text, at)[1]
+            # The strict parser decides: no NaN, no lone surrogate, no endless nesting.
+            found.append(orjson.loads(text[at:end]))
+            at = end
+        except (ValueError, RecursionError):
+            at += 1
+    if len(found) == 1:
+        return found[0], None
+    if found:
+        said = f"stdout holds {len(found)} JSON objects: which one is the reply can't be told"
+        return None, Failure(ReplyClass.INVALID, said)
+    cls = ReplyClass.INVALID if "{" in text else ReplyClass.MISSING
+    return None, Failure(cls, f"stdout is not one JSON object ({why})")
+
+
+def _typed_error(value: JsonObject | None) -> Failure | None:
+    """The failure that the program itself names; None when the object is no such event."""
+    match value:
+        case {"error": dict(error), **rest} if not rest:
+            name = str(error.get("class", ""))
+            known = name in ReplyClass.__members__.values() and name != ReplyClass.OK
+            when = error.get("not_before")
+            due = float(when) if isinstance(when, int | float) and math.isfinite(when) else None
+            said = cut(clean(str(error.get("message") or "no reason given")), 600)
+            return Failure(ReplyClass(name) if known else ReplyClass.UNKNOWN, said, due)
+    return None
+
+
+def _is_final(path: Path) -> bool:
+    """Whether the output so far is one whole JSON object with its end of line: the program may take it back by
+    writing more until its grace is over."""
+    with path.open("rb") as file:
+        data = file.read(REPLY_CAP + 1)
+    if len(data) > REPLY_CAP or not data.endswith(b"}\n"):
+        return False
+    return find_object(data)[0] is not None
+
+
+def read_usage(stderr: str, price: Price | None) -> Usage:
+    """The usage on the last line of stderr; what is missing or odd there is unknown, not zero."""
+    lines = stderr.strip().splitlines()
+    if not lines or not lines[-1].startswith("usage:"):
+        return Usage()
+    try:
+        told = orjson.loads(lines[-1].removeprefix("usage:"))
+    except orjson.JSONDecodeError:
+        return Usage()
+    if not isinstance(told, dict):
+        return Usage()
+    tokens = {name: _count(told, name) for name in ("input", "cached", "output")}
+    usd = told.get("usd")
+    money = (
+        round(usd * 1_000_000)
+        if isinstance(usd, int | float) and not isinstance(usd, bool) and usd >= 0
+        else None
+    )
+    if money is None and tokens["input"] is not None and tokens["output"] is not None:
+        money = cost(price, tokens["input"], tokens["cached"] or 0, tokens["output"])
+    return Usage(**tokens, usd_micro=money)
+
+
+def _count(told: Mapping[str, Any], name: str) -> int | None:
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,176 @@
+"""Which credential goes to an agent: exactly the kind that the task names, and nothing beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from contracts.errors import ConfigError
+from tool_adapters.agents.settings import AgentSettings
+
+CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+)
+CODEX_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+# The generated configuration names this variable, so that no other program takes the key for its own.
+CODEX_CHILD_KEY = "SKILL_STATE_CODEX_KEY"
+
+
+@dataclass(frozen=True)
+class Credential:
+    """`kind` as used and audited; `env` what the child gets; `auth_file` a login to copy into its home;
+    `notices` say which other credentials were seen and are not passed on."""
+
+    kind: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    auth_file: Path | None = None
+    notices: tuple[str, ...] = ()
+
+
+def claude_credential(settings: AgentSettings) -> Credential:
+    """The credential for Claude Code. Raises ConfigError, with the one command that mends it."""
+    config = settings.config
+    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=("api_key_env", "auth_file"))
+    match config.auth:
+        case "api-key":
+            name = config.api_key_env or CLAUDE_KEY
+            value = _value(settings, name, f"export {name}=KEY (or write `auth: subscription`)")
+            if value.startswith("sk-ant-oat"):
+                _wrong(settings, name, "a subscription token", "write `auth: subscription`")
+            return Credential("api-key", {CLAUDE_KEY: value}, notices=_unused(settings, name))
+        case "subscription":
+            name = config.token_env or CLAUDE_TOKEN
+            value = _value(settings, name, f"run `claude setup-token`, then export {name}=TOKEN")
+            if value.startswith("sk-ant-api"):
+                _wrong(settings, name, "an API key", f"run `claude setup-token`, then export {name}=TOKEN")
+            return Credential("subscription", {CLAUDE_TOKEN: value}, notices=_unused(settings, name))
+        case "gateway":
+            _need_url(settings)
+            name = config.api_key_env or config.token_env or CLAUDE_BEARER
+            target = CLAUDE_KEY if config.api_key_env else CLAUDE_BEARER
+            value = _value(settings, name, f"export {name}=TOKEN")
+            return Credential("gateway", {target: value}, notices=_unused(settings, name))
+        case _:
+            raise _not_yet(settings)
+
+
+def codex_credential(settings: AgentSettings) -> Credential:
+    """The credential for Codex. Raises ConfigError, with the one command that mends it."""
+    config = settings.config
+    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=("api_key_env", "token_env"))
+    match config.auth:
+        case "api-key":
+            return _codex_key(settings, "api-key")
+        case "gateway":
+            _need_url(settings)
+            return _codex_key(settings, "gateway")
+        case "subscription":
+            mend = "run `codex login`, then write `auth_file: ~/.codex/auth.json`"
+            if not config.auth_file:
+                raise ConfigError(
+                    f"agent {settings.name}: auth is subscription, but no auth_file is named", hint=mend
+                )
+            path = _home_path(settings, config.auth_file)
+            login = read_login(path)
+            if login is None:
+                raise ConfigError(
+                    f"agent {settings.name}: {path} is missing or unreadable: not logged in",
+                    hint="run `codex login`",
+                )
+            if not has_tokens(login):
+                raise ConfigError(
+                    f"agent {settings.name}: auth is subscription, but {path} holds no ChatGPT login",
+                    hint="run `codex login`, or write `auth: api-key`",
+                )
+            return Credential("subscription", auth_file=path, notices=_unused(settings, ""))
+        case _:
+            raise _not_yet(settings)
+
+
+def read_login(path: Path) -> dict[str, Any] | None:
+    """The content of a Codex login file; None when it is missing or is none."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def has_tokens(login: Mapping[str, Any]) -> bool:
+    """Whether a login file holds a ChatGPT login."""
+    tokens = login.get("tokens")
+    return isinstance(tokens, dict) and bool(tokens.get("access_token")) and bool(tokens.get("refresh_token"))
+
+
+def _codex_key(settings: AgentSettings, kind: str) -> Credential:
+    config, environ = settings.config, settings.environ
+    named = config.api_key_env or (config.token_env if kind == "gateway" else None)
+    name = named or next((key for key in CODEX_KEYS if environ.get(key, "").strip()), CODEX_KEYS[1])
+    value = _value(
+        settings, name, f"export {name}=KEY (or log in: `codex login`, `auth: subscription`, `auth_file:`)"
+    )
+    if kind == "api-key" and value.startswith("sk-ant-"):
+        _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an OpenAI key")
+    return Credential(kind, {CODEX_CHILD_KEY: value}, notices=_unused(settings, name))
+
+
+def _value(settings: AgentSettings, name: str, mend: str) -> str:
+    value = settings.environ.get(name, "").strip()
+    if not value:
+        raise ConfigError(
+            f"agent {settings.name}: auth is {settings.config.auth}, but {name} is not set", hint=mend
+        )
+    if any(ord(char) < 33 or ord(char) > 126 for char in value):
+        raise ConfigError(f"agent {settings.name}: {name} holds blanks or control characters", hint=mend)
+    return value
+
+
+def _wrong(settings: AgentSettings, name: str, what: str, mend: str) -> NoReturn:
+    raise ConfigError(
+        f"agent {settings.name}: auth is {settings.config.auth}, but {name} holds {what}", hint=mend
+    )
+
+
+def _refuse_options(settings: AgentSettings, api_key: tuple[str, ...], subscription: tuple[str, ...]) -> None:
+    """An option of another kind of credential, ignored in silence, would mean that the wrong one is billed."""
+    auth = settings.config.auth
+    for option in {"api-key": api_key, "subscription": subscription, "gateway": ("auth_file",)}.get(auth, ()):
+        if getattr(settings.config, option) is not None:
+            raise ConfigError(
+                f"agent {settings.name}: `{option}` does not go with `auth: {auth}`",
+                hint=f"remove `{option}`, or name the kind of credential that you mean with `auth:`",
+            )
+
+
+def _need_url(settings: AgentSettings) -> None:
+    if not settings.config.base_url:
+        raise ConfigError(
+            f"agent {settings.name}: `auth: gateway` needs `base_url:`", hint="name the gateway's address"
+        )
+
+
+def _not_yet(settings: AgentSettings) -> ConfigError:
+    return ConfigError(
+        f"agent {settings.name}: `auth: {settings.config.auth}` is not supported",
+        hint="use api-key, subscription, or gateway with `base_url:`",
+    )
+
+
+def _home_path(settings: AgentSettings, text: str) -> Path:
+    home = settings.environ.get("HOME", "")
+    path = Path(home, text[2:]) if text.startswith("~/") and home else Path(text).expanduser()
+    return settings.base_dir / path
+
+
+def _unused(settings: AgentSettings, used: str) -> tuple[str, ...]:
+    known = (CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN) if settings.config.kind == "claude" else CODEX_KEYS
+    return tuple(
+        f"agent {settings.name}: {name} is set but not passed on: auth is {settings.config.auth}"
+        for name in known
+        if name != used and settings.environ.get(name)
+    )

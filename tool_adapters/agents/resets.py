@@ -1,0 +1,115 @@
+"""When a limit resets, read from the words in which agents say it. Pure: the present arrives as `now`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+DAY = 86400.0
+# A clock time that has just passed means "now"; without this, a launch that ends a minute late waits a day.
+JUST_PASSED = 600.0
+LONGEST = 400 * DAY
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY}
+_AMOUNT = r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b"
+_WITHIN = re.compile(
+    rf"(?:try again|retry|available again|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT}[\s,and]*)+)",
+    re.I,
+)
+_RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]?\s*(\d+)\b", re.I)
+_PART = re.compile(_AMOUNT, re.I)
+_EPOCH = re.compile(
+    r"(?:\||resets?_?(?:at)?[\"']?\s*[:=]?\s*|until\s+|reset at\s+)(1\d{9}|1\d{12})(?!\d)", re.I
+)
+_ISO = re.compile(
+    r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T|\s+at\s+|\s+)(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?\s*(Z|UTC)?"
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_LEAD = r"(?:resets?|reset at|resets at|resets on|try again|available again|regain access)(?:\s+(?:at|on))?"
+_DATE = (
+    rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>20\d\d))?"
+)
+_TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\b\.?"
+_ZONE = r"(?:\s*\((?P<zone>[A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?"
+_CLOCK = re.compile(rf"{_LEAD}\s+(?:(?:{_DATE})(?:,|\s+at)?\s+)?{_TIME}{_ZONE}", re.I)
+_ON_DATE = re.compile(rf"{_LEAD}\s+{_DATE}{_ZONE}", re.I)
+
+
+def reset_time(text: str, now: float, zone: tzinfo = UTC) -> float | None:
+    """UTC epoch seconds at which `text` says that the limit ends, or None.
+
+    Clock times without a zone of their own are read in `zone` (the child's TZ). Known forms: an epoch after a
+    bar (`limit reached|1736722800`), `in 5 days 3 hours`, `retry-after: 30`, an ISO date, `resets 3pm
+    (Europe/Berlin)`, `resets Oct 6, 1pm`, `try again at Nov 30th, 2026 3:05 PM`. A time that can't be one
+    (before yesterday, more than 400 days away) counts as none.
+    """
+    for read in (_epoch, _within, _iso, _clock):
+        found = read(text, now, zone)
+        if found is not None:
+            return found if now - DAY <= found <= now + LONGEST else None
+    return None
+
+
+def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
+    match = _EPOCH.search(text)
+    if match is None:
+        return None
+    value = float(match[1])
+    return value / 1000 if value > 1e11 else value
+
+
+def _within(text: str, now: float, zone: tzinfo) -> float | None:
+    if match := _WITHIN.search(text):
+        return now + sum(_seconds(part) for part in _PART.findall(match[1]))
+    if match := _RETRY_AFTER.search(text):
+        return now + float(match[1])
+    return None
+
+
+def _seconds(part: str) -> float:
+    amount, unit = re.match(r"([\d.]+)\s*([a-z]+)", part.lower()).groups()  # type: ignore[union-attr]
+    return float(amount) * _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
+
+
+def _iso(text: str, now: float, zone: tzinfo) -> float | None:
+    match = _ISO.search(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, utc = match.groups()
+    try:
+        when = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), tzinfo=UTC if utc else zone
+        )
+    except ValueError:
+        return None
+    return when.timestamp()
+
+
+def _clock(text: str, now: float, zone: tzinfo) -> float | None:
+    match = _CLOCK.search(text) or _ON_DATE.search(text)
+    if match is None:
+        return None
+    part = match.groupdict()
+    try:
+        where = ZoneInfo(part["zone"]) if part["zone"] else zone
+    except (KeyError, ValueError, OSError):
+        where = zone
+    today = datetime.fromtimestamp(now, where)
+    hour = (
+        int(part["hour"]) % 12 + (12 if (part.get("half") or "").lower() == "p" else 0)
+        if "hour" in part
+        else 0
+    )
+    minute = int(part.get("minute") or 0)
+    try:
+        if not part["month"]:
+            when = today.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return (when if when.timestamp() > now - JUST_PASSED else when + timedelta(days=1)).timestamp()
+        month = _MONTHS.index(part["month"].lower()[:3]) + 1
+        when = datetime(int(part["year"] or today.year), month, int(part["day"]), hour, minute, tzinfo=where)
+        if not part["year"] and when.timestamp() < now - DAY:
+            when = when.replace(year=when.year + 1)
+    except ValueError:
+        return None
+    return when.timestamp()

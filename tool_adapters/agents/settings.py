@@ -1,0 +1,39 @@
+"""What an agent adapter is built from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.dialects import Dialect
+from contracts.ports import Runner
+from contracts.task import AgentConfig
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """One agent of a run.
+
+    name      as the task calls it. config: its entry in the task, `kind` filled in.
+    dialect   gives `.schema`, the JSON Schema of a reply, handed to the CLI.
+    home      folder of this run and agent: HOME, generated configuration, temporary files. Made 0700.
+    cwd       folder in which each launch gets a fresh empty one; never the repository or a part of it.
+    environ   the caller's environment. Of its credentials only the one that the task names goes on.
+    cli       the binary; None: `options: {cli: PATH}` of the task, else found on the caller's PATH.
+    base_dir  folder of the task file: relative paths of the task start here.
+    worktree  what `explore: read-only` may read. now: UTC epoch seconds.
+    """
+
+    name: str
+    config: AgentConfig
+    dialect: Dialect
+    runner: Runner
+    home: Path
+    cwd: Path
+    environ: Mapping[str, str]
+    cli: Path | None = None
+    base_dir: Path = Path()
+    worktree: Path | None = None
+    now: Callable[[], float] = time.time
