@@ -20,6 +20,7 @@ from contracts.schema_refs import BadSchema, inline_refs, pointer
 MAX_DEPTH = 12
 MAX_NUMBER = 24
 MAX_LIST = 8
+_EXPONENT = 16  # digits from which a double is written with an exponent
 _SCALARS = {"boolean": 5, "null": 4, "number": MAX_NUMBER}
 _KEYED = "use an object keyed by a short id, or a list of at most 8 scalars"
 _Step = tuple[str | int, ...]
@@ -114,10 +115,7 @@ def _size(node: Any, at: _Step, level: int) -> _Bound:
 def _own(node: JsonObject, at: _Step, level: int) -> _Bound:
     if "const" in node or "enum" in node:
         values = [node["const"]] if "const" in node else node["enum"]
-        # A number may be spelled up to 3 characters longer: 7 as 7.0, 0 as -0.0.
-        return _Bound(
-            max((len(orjson.dumps(one)) * (4 if _holds_number(one) else 1) for one in values), default=0)
-        )
+        return _Bound(max((len(orjson.dumps(one)) + _respelled(one) for one in values), default=0))
     kinds = node.get("type")
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not kinds:
@@ -125,10 +123,13 @@ def _own(node: JsonObject, at: _Step, level: int) -> _Bound:
     return _widest([_typed(kind, node, at, level) for kind in kinds])
 
 
-def _holds_number(value: Any) -> bool:
+def _respelled(value: Any) -> int:
+    """Bytes by which the same value may be longer than it is written here: 7 as 7.0, 0 as -0.0, large as e+17."""
     if isinstance(value, (dict, list)):
-        return any(map(_holds_number, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        return sum(map(_respelled, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0
+    return 3 if len(orjson.dumps(value)) < _EXPONENT else MAX_NUMBER
 
 
 def _typed(kind: str, node: JsonObject, at: _Step, level: int) -> _Bound:
@@ -160,8 +161,8 @@ def _integer(node: JsonObject) -> int:
     low, high = node.get("minimum"), node.get("maximum")
     if not isinstance(low, int) or not isinstance(high, int):
         return MAX_NUMBER
-    # 7 may also be spelled 7.0, and 0 as -0.0.
-    return min(MAX_NUMBER, max(len(str(low)), len(str(high))) + 3)
+    written = max(len(str(low)), len(str(high)))
+    return written + 3 if written < _EXPONENT else MAX_NUMBER
 
 
 def _array(node: JsonObject, at: _Step, level: int) -> _Bound:

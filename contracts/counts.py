@@ -70,8 +70,9 @@ def first_trace(text: str | bytes, lines: int = TRACE_LINES) -> str:
 def say_counts(counts: TestCounts) -> str:
     """`12 passed, 2 failed, 1 skipped (pytest)`."""
     parts = [f"{counts.passed} passed"]
-    parts += [f"{n} {word}" for n, word in ((counts.failed, "failed"), (counts.errors, "errors")) if n]
-    parts += [f"{counts.skipped} skipped"] if counts.skipped else []
+    errors = "error" if counts.errors == 1 else "errors"
+    more = ((counts.failed, "failed"), (counts.errors, errors), (counts.skipped, "skipped"))
+    parts += [f"{number} {word}" for number, word in more if number]
     return ", ".join(parts) + (f" ({counts.runner})" if counts.runner else "")
 
 

@@ -86,7 +86,7 @@ def _node_faults(node: Any, level: int) -> Iterator[str]:
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not kinds and "anyOf" not in node and "$ref" not in node:
         yield "no type"
-    if level > MAX_LEVELS or (level == MAX_LEVELS and {"object", "array"} & set(kinds)):
+    if level >= MAX_LEVELS and {"object", "array"} & set(kinds):
         yield f"more than {MAX_LEVELS} levels of nesting"
     if "object" in kinds or "properties" in node:
         if node.get("additionalProperties") is not False:

@@ -24,6 +24,9 @@ _REFUSED = (
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, '"': 34, "\\": 92}
 
 
+_COMMON = 5  # places of one line that are looked at: a brace alone says little
+
+
 class PatchError(ValueError):
     """No unified diff, or one with a part that is refused; the text says where and what to do instead."""
 
@@ -286,12 +289,14 @@ def apply(patch: FilePatch, before: bytes | None) -> bytes | None:
     else:
         lines = _split(before)
     crlf = is_crlf(before or b"")
+    have = [_bare(line, crlf) for line in lines]
     floor, shift = 0, 0
     for number, hunk in enumerate(patch.hunks, start=1):
-        at = _place(patch, number, hunk, lines, floor, shift, crlf)
+        at = _place(patch, number, hunk, lines, have, floor, shift, crlf)
         made = _replaced(hunk, lines, at, crlf)
         shift = at - max(hunk.start - 1, 0) + len(made) - len(hunk.old)
         lines[at : at + len(hunk.old)] = made
+        have[at : at + len(hunk.old)] = [_bare(line, crlf) for line in made]
         floor = at + len(made)
     after = b"".join(lines)
     if patch.kind == "delete":
@@ -317,7 +322,14 @@ def _bare(line: bytes, crlf: bool) -> bytes:
 
 
 def _place(
-    patch: FilePatch, number: int, hunk: Hunk, lines: list[bytes], floor: int, shift: int, crlf: bool
+    patch: FilePatch,
+    number: int,
+    hunk: Hunk,
+    lines: list[bytes],
+    have: list[bytes],
+    floor: int,
+    shift: int,
+    crlf: bool,
 ) -> int:
     """The 0-based line at which the hunk's old lines stand."""
     old = hunk.old
@@ -327,7 +339,6 @@ def _place(
             raise HunkError(f"{which} has no line of context: give at least one line of the file around it")
         return len(lines)
     wanted = [_bare(line.text, crlf) for line in old]
-    have = [_bare(line, crlf) for line in lines]
     named = max(hunk.start - 1, 0) + shift
     if hunk.start and named >= floor and _fits(hunk, lines, have, wanted, named):
         return named
@@ -341,7 +352,7 @@ def _place(
 
 
 def _fits(hunk: Hunk, lines: list[bytes], have: list[bytes], wanted: list[bytes], at: int) -> bool:
-    if have[at : at + len(wanted)] != wanted:
+    if at >= len(have) or have[at] != wanted[0] or have[at : at + len(wanted)] != wanted:
         return False
     # The mark "no newline at end of file" must be true of the file.
     last = lines[at + len(wanted) - 1]
@@ -372,7 +383,7 @@ def _difference(have: list[bytes], wanted: list[bytes], named: int) -> str:
             rows.setdefault(line, []).append(offset)
     votes: dict[int, int] = {}
     for at, line in enumerate(have):
-        for offset in rows.get(line, ()):
+        for offset in rows.get(line, ())[:_COMMON]:
             votes[at - offset] = votes.get(at - offset, 0) + 1
     for at, count in votes.items():
         if (count, -abs(at - named)) > (most, -abs(best - named)):

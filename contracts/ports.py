@@ -152,6 +152,8 @@ class Workspace(Protocol):
     find  the commit whose trailer `Skill-State-Key` is `key`, between base and head, or None.
     diff  the unified diff between two commits, at most `limit` bytes, cut marks included.
     spoil makes one tracked file invalid for any language (a check must notice); `undo` puts it back.
+    start_over  for a new run on the branch of an older one: its tip is kept under a ref, then branch and
+          worktree stand at the base. Returns that ref, or None when the branch stood there already.
     undo  puts the worktree back to `head`; `keep_as` names the ref under which the tree is kept first.
           Ignored files stay. Returns the kept ref, or None when there was nothing to undo.
     """
@@ -163,6 +165,7 @@ class Workspace(Protocol):
     async def find(self, key: str) -> str | None: ...
     async def diff(self, old: str, new: str, limit: int) -> str: ...
     async def spoil(self, path: str) -> None: ...
+    async def start_over(self, keep_as: str) -> str | None: ...
     async def undo(self, head: str, keep_as: str | None = None) -> str | None: ...
 
 

@@ -16,6 +16,18 @@ def clean(data: bytes | str) -> str:
     return _UNSAFE.sub("", _ANSI.sub("", text.replace("\r\n", "\n")))
 
 
+def shown_json(value: bytes) -> str:
+    """JSON text with everything escaped that `clean` would take away: the same value, safe to show."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", value.decode("utf-8"))
+
+
+def line(text: str, limit: int) -> str:
+    """Any text as one clean line of at most `limit` bytes."""
+    flat = " ".join(clean(text).split())
+    raw = flat.encode("utf-8")
+    return flat if len(raw) <= limit else raw[: max(0, limit - 3)].decode("utf-8", "ignore") + "…"
+
+
 def size(text: str) -> int:
     """Bytes of the text's UTF-8."""
     return len(text.encode("utf-8", "surrogatepass"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints
@@ -27,18 +28,18 @@ def invalid(sentence: str) -> PydanticCustomError:
 
 
 def seconds(value: Any) -> float:
-    """Seconds of "10m", "4h", "90s", "250ms", "1d", or of a plain number of seconds; more than 0."""
+    """Seconds of "10m", "4h", "90s", "250ms", "1d", or of a plain number of seconds; at least 1ms."""
     form = 'expected a duration such as "90s", "10m" or "4h", or a number of seconds'
     if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
         # Divided, not multiplied by 0.001: 3ms must be the float nearest to 0.003.
         amount, unit = float(match[1]), match[2]
         found = amount / 1000 if unit == "ms" else amount * _SECONDS[unit]
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
         found = float(value)
     else:
         raise invalid(form)
-    if not 0 < found < math.inf:
-        raise invalid(f"{form}, more than 0")
+    if not 0.001 <= found < math.inf:
+        raise invalid(f"{form}, at least 1ms")
     return found
 
 
@@ -109,6 +110,11 @@ def command_lines(value: Any) -> tuple[str | tuple[str, ...], ...]:
         # `run: [make, deps]` would run `make` and then `deps`, which nobody means.
         raise invalid("this looks like the words of one command; a list of commands is [[make, deps]]")
     return tuple(command_line(item) for item in value)
+
+
+def argv_of(line: str | Sequence[str]) -> tuple[str, ...]:
+    """The argv of a command line: a text is run by `sh -c`."""
+    return ("sh", "-c", line) if isinstance(line, str) else tuple(line)
 
 
 def _quoted(word: Any) -> str:

@@ -14,7 +14,6 @@ from contracts.record import (
     Correction,
     Halt,
     LaunchFacts,
-    Progress,
     RunRecord,
     Spend,
     Staged,
@@ -36,10 +35,8 @@ from contracts.verdicts import (
     Unknown,
     Verified,
 )
+from controller.standstill import moved, repeated
 
-STUCK_REPEATS = 6  # the same action, observation and state so many times in a row
-STUCK_IDLE = 20  # steps without any progress
-SEEN = 256  # progress marks that are remembered
 NOT_COUNTED = ("policy.stale",)  # not the model's fault
 RATIO_SHARE = 0.3  # weight of the newest bytes-per-token measurement
 
@@ -65,19 +62,19 @@ def advance(
         case Reserved():
             return _reserved(record, change, now)
         case Gated():
-            return _stopped(record, *_gated(record, change, now), now)
+            return _stopped(record, *_gated(record, change, now))
         case Verified():
-            return _stopped(record, *_verified(record, change, tree, now), now)
+            return _stopped(record, *_verified(record, change, tree, now))
         case Decided():
             return _decided(record, change, now)
 
 
 # ---- reserve ----------------------------------------------------------------------------------------------
 def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
-    if change.halt is not None:
-        after = record.model_copy(update={"halt": change.halt})
-        row = _row("halt", after, now, outcome=str(change.halt.outcome), extra={"cause": change.halt.cause})
-        return after, row
+    halt = _asked_to_stop(record) or change.halt
+    if halt is not None:
+        row = _row("halt", record, now, human_events=_human(record))
+        return _halted(record, halt, row)
     spent, reserve = record.spent, change.reserve
     assert reserve is not None, "a reserve or a halt"
     if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
@@ -137,7 +134,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
     match verdict:
         case Allow():
             staged = verdict.staged.model_copy(update={"launch": change.launch})
-            progress, halt = _repeated(record, staged, change)
+            progress, halt = repeated(record, staged, change.counts)
             if halt:
                 record = record.model_copy(update={"progress": progress, "halt": halt})
                 return record, row.model_copy(update={"outcome": str(halt.outcome)})
@@ -167,33 +164,6 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         case Stop():
             halt = Halt(outcome=verdict.outcome, cause=verdict.cause, say=verdict.say, step=record.step)
             return _halted(record, halt, row)
-
-
-def _repeated(record: RunRecord, staged: Staged, change: Gated) -> tuple[Progress, Halt | None]:
-    """Progress with the worklists' counts and the repetition taken in, and `stuck` where that is the end."""
-    progress = record.progress
-    same = staged.fingerprint == progress.fingerprint and staged.tool != "wait"
-    repeats = progress.repeats + 1 if same else 0
-    progress = _moved(progress, record.step, tuple(f"{name} {n}" for name, n in change.counts.items()))
-    progress = progress.model_copy(
-        update={"fingerprint": staged.fingerprint, "repeats": repeats, "counts": change.counts}
-    )
-    say = ""
-    if repeats + 1 >= STUCK_REPEATS:
-        say = f"the same action was asked for {repeats + 1} times in a row and brought nothing new"
-    elif record.step - progress.last_step >= STUCK_IDLE:
-        say = f"no file, check or worklist moved for {record.step - progress.last_step} steps"
-    if not say or staged.tool == "finish":
-        return progress, None
-    say = f"{say}: see `controller explain {record.step}`, change the task, then `controller run --retry`"
-    return progress, Halt(outcome=Outcome.stuck, cause="no progress", say=say, step=record.step)
-
-
-def _moved(progress: Progress, step: int, marks: tuple[str, ...]) -> Progress:
-    new = [mark for mark in (digest(mark)[:16] for mark in marks) if mark not in progress.seen]
-    if not new:
-        return progress
-    return progress.model_copy(update={"seen": (*progress.seen, *new)[-SEEN:], "last_step": step})
 
 
 def _rejected(
@@ -285,7 +255,7 @@ def _proven(
             "rejections": 0,
             "failures": 0,
             "spent": spent.model_copy(update={"steps": spent.steps + 1}),
-            "progress": _moved(record.progress, record.step, change.moved),
+            "progress": moved(record.progress, record.step, change.moved),
         }
     )
     row = row.model_copy(
@@ -342,17 +312,20 @@ def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord,
 
 
 def _stopped(
-    before: RunRecord, record: RunRecord, row: AuditRow | None, now: float
+    before: RunRecord, record: RunRecord, row: AuditRow | None
 ) -> tuple[RunRecord, AuditRow | None]:
-    """A person's wish to stop takes effect where a step ends."""
-    if row is None or record.halt is not None:
+    """A person's wish to stop takes effect where a step ends, or before the next launch."""
+    halt = _asked_to_stop(before)
+    if row is None or record.halt is not None or halt is None:
         return record, row
-    if before.stop is not None:
-        say = f"stopped by {before.stop.by}: `controller run` goes on"
-        return _halted(
-            record, Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step), row
-        )
-    return record, row
+    return _halted(record, halt, row)
+
+
+def _asked_to_stop(record: RunRecord) -> Halt | None:
+    if record.stop is None:
+        return None
+    say = f"stopped by {record.stop.by}: `controller run` goes on"
+    return Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step)
 
 
 # ---- the row ----------------------------------------------------------------------------------------------

@@ -83,9 +83,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         )
         schema.initial()
     except BadSchema as error:
-        raise ConfigError(
-            f"the state schema can't be used: {error}", where=task.contract or ""
-        ) from error
+        raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
     skill = contract.skill or builtin_skill("coding")
     allowed = specs(task.actions.allow, task.actions.commands)
     dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
@@ -200,9 +198,7 @@ def assemble(
         artifacts=artifacts,
         env=env,
         commands=task.actions.commands,
-        files=repo.ls,
-        show=repo.show,
-        ignored=repo.ignored,
+        git=repo.reader(),
         limits=task.limits,
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)

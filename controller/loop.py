@@ -152,7 +152,10 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
     """A new run: every check's baseline, the proof that guards see the worktree, and `nothing_to_do`."""
     law, at = rig.task, fence.opened
     if at.dirty:
-        await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
+        kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
+        rig.watch.note(f"the worktree held changes that no step made; kept as {kept}")
+    if number > 1 and (kept := await fence.workspace.start_over(f"{law.task.name}/run-{number - 1}")):
+        rig.watch.note(f"the branch starts again at the base; the earlier run's tip is kept as {kept}")
     record = RunRecord(
         task=law.task.name,
         run=f"{law.task.name}@{at.base[:12]}#{number}",
@@ -160,7 +163,7 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
         opened=fence.now,
         base=at.base,
         branch=at.branch,
-        head=at.head,
+        head=at.base if number > 1 else at.head,
         state=law.schema.initial(),
         digests=dict(law.digests),
     )
@@ -168,7 +171,7 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
         rig.watch.note(notice)
     rig.watch.note("reading every check as it is now")
     readings = await refresh(record, rig.readers, need=EVERYTHING)
-    await fence.workspace.undo(at.head)
+    await fence.workspace.undo(record.head)
     states = baseline(rig, readings)
     proofs = await prove(record, rig, fence, states)
     states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
@@ -236,7 +239,7 @@ async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, Che
             broken = await refresh(record, rig.readers, need=Need(names=(check.name,)))
         finally:
             with anyio.CancelScope(shield=True):
-                await fence.workspace.undo(fence.opened.head)
+                await fence.workspace.undo(record.head)
         reading = broken.items.get(check.name)
         noticed[check.name] = isinstance(reading, CheckReading) and not reading.passed
         if not noticed[check.name]:

@@ -57,10 +57,14 @@ async def _read(reader: Reconciler, ask: Ask) -> Reading:
 
 
 def _floor(record: RunRecord) -> dict[str, int]:
-    """What each check had at the start: tests passed (at least) and skipped (at most)."""
+    """What each check had at the start: tests passed (at least), skipped and failed (at most); `accepted` for a
+    guard that was red and that the task takes so: it must not get worse."""
     floor: dict[str, int] = {}
     for name, check in record.checks.items():
-        if check.baseline and check.baseline_counts:
+        if check.role == "guard" and not check.baseline:
+            floor[f"{name}.accepted"] = 1
+        if check.baseline_counts and (check.baseline or check.role == "guard"):
             floor[f"{name}.passed"] = check.baseline_counts.passed
             floor[f"{name}.skipped"] = check.baseline_counts.skipped
+            floor[f"{name}.failed"] = check.baseline_counts.failed + check.baseline_counts.errors
     return floor

@@ -11,7 +11,7 @@ from contracts.charter import Charter
 from contracts.readings import CheckReading, CommandReading, GitReading, Reading, Readings, UnknownReading
 from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
-from contracts.text import clean, cut, indented, size
+from contracts.text import clean, cut, indented, line, shown_json, size
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK = 1024, 512
@@ -66,7 +66,7 @@ def _grammar(task: Charter) -> str:
 def _state(record: RunRecord, task: Charter) -> str:
     ordered = task.schema.ordered(record.state)
     return (
-        "\n".join(f"{name}: {orjson.dumps(value).decode()}" for name, value in ordered.items()) or "(empty)"
+        "\n".join(f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items()) or "(empty)"
     )
 
 
@@ -89,14 +89,14 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
         case CheckReading():
             return ""  # shown with the other checks, from the record
         case UnknownReading():
-            return f"{name}: unknown ({clean(item.why)[:200]})"
+            return f"{name}: unknown ({line(item.why, 200)})"
 
 
 def _git(git: GitReading) -> str:
     at = f"git: {git.branch} at {git.head[:12]}, {git.ahead} commits since {git.base[:12]}"
     tree = f", {len(git.dirty)} uncommitted files" if git.dirty else ", clean"
     problem = f"; {git.problem}" if git.problem else ""
-    return cut(at + tree + problem, GIT)
+    return line(at + tree + problem, GIT)
 
 
 def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> str:
@@ -117,7 +117,7 @@ def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> 
 def _check(name: str, check: CheckState, step: int) -> str:
     colour = "green" if check.passed else "red"
     when = "" if check.step == step else f", read at step {check.step}"
-    return cut(f" {name} ({check.role}): {colour}{when}: {clean(check.why)}", CHECK - 1).replace("\n", " ")
+    return " " + line(f"{name} ({check.role}): {colour}{when}: {check.why}", CHECK - 2)
 
 
 # ---- correction, observation, budget ---------------------------------------------------------------------
@@ -125,9 +125,9 @@ def _correction(correction: Correction | None) -> str:
     if correction is None:
         return ""
     head = (
-        f"Your last reply (step {correction.step}) changed nothing: {correction.layer}, {correction.code}.\n"
+        f"Your last reply (step {correction.step}) changed nothing: {line(correction.layer, 40)}, {line(correction.code, 80)}.\n"
     )
-    said = cut(clean(correction.say), CORRECTION // 2)
+    said = line(correction.say, CORRECTION // 2)
     room = CORRECTION - size(head) - size(said) - 64
     excerpt = "\n" + _data(correction.excerpt, room) if correction.excerpt else ""
     return head + said + excerpt
@@ -147,7 +147,7 @@ def _observation(observation: Observation | None, task: Charter) -> str:
     if observation is None:
         return "(none: this is the first step)"
     limit = task.task.limits.observation - CORRECTION - NOTICE
-    head = cut(f"step {observation.step} {observation.tool}: {clean(observation.head)}", HEAD)
+    head = line(f"step {observation.step} {observation.tool}: {observation.head}", HEAD)
     parts, room = [head], min(RESULTS, max(1024, limit - HEAD - DIFF))
     left = len(observation.blocks)
     for block in observation.blocks:
@@ -161,7 +161,7 @@ def _observation(observation: Observation | None, task: Charter) -> str:
 
 
 def _block(block: Block, limit: int) -> str:
-    title = f"--- {clean(block.title)[:200]}"
+    title = "--- " + line(block.title, 200)
     if not block.text:
         return title
     return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact)}"

@@ -30,6 +30,8 @@ from git.cmd import Git as GitCommand
 from git.exc import GitCommandNotFound
 
 TIMEOUT = 120.0
+# Files that the set-up of a worktree left there: ignored, without a word in the repository itself.
+EXCLUDES = "skill-state-exclude"
 _LOCKED = re.compile(r"Unable to create '([^']*\.lock)': File exists")
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty")
 
@@ -94,9 +96,16 @@ class Engine:
         GitFailed when the exit code is not in `ok`, Temporary for a lock or the time limit."""
         place = self.place()
         _, neutral = self._configuration(place)
+        ignore = f"core.excludesFile={place.own / EXCLUDES}"
         specs = [spec for glob in globs for spec in (f":(top,glob){glob}", f":(top,glob){glob}/**")]
         tail = (*args, "--", *specs) if specs else args
-        words = [*([] if specs else ["--literal-pathspecs"]), *_flags((*OPTIONS, *neutral)), verb, *tail]
+        words = [
+            # check-ignore dies of the option; `ignored` spells its paths so that none is magic.
+            *([] if specs or verb == "check-ignore" else ["--literal-pathspecs"]),
+            *_flags((*OPTIONS, ignore, *neutral)),
+            verb,
+            *tail,
+        ]
         return self._execute(place, verb, words, stdin, env or {}, ok, sink)
 
     def settings(self) -> tuple[gitformat.Setting, ...]:
@@ -237,10 +246,9 @@ class ReadOnlyRepo:
         """See GitReader."""
         if not paths:
             return frozenset()
-        fed = b"\0".join(map(gitformat.raw, paths))
-        return frozenset(
-            gitformat.paths(self.engine.run("check-ignore", "-z", "--stdin", stdin=fed, ok=(0, 1)))
-        )
+        fed = b"\0".join(b"./" + gitformat.raw(path) for path in paths)
+        found = gitformat.paths(self.engine.run("check-ignore", "-z", "--stdin", stdin=fed, ok=(0, 1)))
+        return frozenset(path.removeprefix("./") for path in found)
 
     def grep(
         self,

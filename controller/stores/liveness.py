@@ -5,36 +5,34 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
+
+if sys.platform != "linux":
+    import psutil
 
 
 @lru_cache(maxsize=1)
 def boot() -> str:
     """An id of this boot: Linux's boot id, else the boot time."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        asked = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
-        return asked.stdout.strip() or "unknown"
+    if sys.platform != "linux":
+        return str(psutil.boot_time())
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def started(pid: int) -> str:
     """When the process started, as text that differs for every reuse of a pid; empty when it is gone."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        fields = stat.rpartition(")")[2].split()
-        return "" if fields[0] in "ZX" else fields[19]
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
+    if sys.platform != "linux":
+        try:
+            return str(psutil.Process(pid).create_time())
+        except psutil.Error:
             return ""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-    asked = subprocess.run(
-        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return asked.stdout.strip()
+    return "" if fields[0] in "ZX" else fields[19]
 
 
 def lives(host: str, on_boot: str, pid: int, start: str) -> bool | None:

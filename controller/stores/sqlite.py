@@ -246,7 +246,9 @@ class SqliteStore:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise Unavailable(f"the store can't be made: {error.strerror}", where=str(self.path)) from error
+                raise Unavailable(
+                    f"the store can't be made: {error.strerror}", where=str(self.path)
+                ) from error
         db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")

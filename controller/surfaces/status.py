@@ -73,7 +73,9 @@ def read(store: Path, task: str) -> Json:
     if not store.exists():
         return {}
     if store.stat().st_size == 0:
-        raise Unreadable("the store is damaged: the file is empty (restore it from a copy; nothing was changed)")
+        raise Unreadable(
+            "the store is damaged: the file is empty (restore it from a copy; nothing was changed)"
+        )
     try:
         db = sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True, timeout=5)
     except sqlite3.Error as error:
@@ -99,7 +101,9 @@ def read(store: Path, task: str) -> Json:
         raise Unreadable("the store is damaged: the record does not match its checksum")
     record = json.loads(row[0])
     if record.get("format", FORMAT) > FORMAT:
-        raise Unreadable(f"the record has format {record['format']}, this version reads up to {FORMAT} (upgrade)")
+        raise Unreadable(
+            f"the record has format {record['format']}, this version reads up to {FORMAT} (upgrade)"
+        )
     return {"record": record, "inbox": [json.loads(body) for (body,) in inbox], "lease": owner}
 
 
@@ -110,7 +114,12 @@ def summary(task: str, seen: Json, path: Path) -> Json:
     working = _working(lease)
     if record is None:
         state = "starting" if working else "none"
-        return {"task": task, "run": None, "state": state, "next": command("run", path) if not working else ""}
+        return {
+            "task": task,
+            "run": None,
+            "state": state,
+            "next": command("run", path) if not working else "",
+        }
     state, say, following = _state(record, seen, working, path)
     halt, spent = record.get("halt") or {}, record.get("spent") or {}
     checks = {
@@ -139,7 +148,12 @@ def summary(task: str, seen: Json, path: Path) -> Json:
         "wall": round(spent.get("wall", 0.0), 1),
         "rejections": record.get("rejections", 0),
         "queue": [
-            {"id": entry["id"], "kind": entry["kind"], "why": entry["why"], "status": entry.get("status", "open")}
+            {
+                "id": entry["id"],
+                "kind": entry["kind"],
+                "why": entry["why"],
+                "status": entry.get("status", "open"),
+            }
             for entry in record.get("queue", ())
         ],
         "owner": {"host": lease["host"], "pid": lease["pid"]} if working and lease else None,
@@ -185,7 +199,9 @@ def _state(record: Json, seen: Json, working: bool, path: Path) -> tuple[str, st
 def text(told: Json) -> str:
     """The same for a person."""
     if told["run"] is None:
-        return f"task {told['task']}: no run yet" + (f"\nnext: {told['next']}" if told["next"] else " (starting)")
+        return f"task {told['task']}: no run yet" + (
+            f"\nnext: {told['next']}" if told["next"] else " (starting)"
+        )
     owner = told["owner"]
     state = told["state"] + (f" (pid {owner['pid']} on {owner['host']})" if owner else "")
     if told["not_before"] and told["state"] == "waiting":
@@ -200,8 +216,10 @@ def text(told: Json) -> str:
         lines.append(f"{check['role']:<6} {name}: {change} (read at step {check['step']})")
     for name, count in told["left"].items():
         lines.append(f"left   {name}: {count:,}")
-    spent = f"{plural(told['launches'], 'launch').replace('launchs', 'launches')}, {told['tokens']:,} tokens, "
-    lines.append(f"branch {told['branch']} at {told['head'][:12]}, {plural(told['committed'], 'committed step')}")
+    spent = f"{plural(told['launches'], 'launch')}, {told['tokens']:,} tokens, "
+    lines.append(
+        f"branch {told['branch']} at {told['head'][:12]}, {plural(told['committed'], 'committed step')}"
+    )
     lines.append(f"spent  {spent}{money(told['usd_micro'], told['estimated'])}, {duration(told['wall'])}")
     if told["next"]:
         lines.append(f"next   {told['next']}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from pathlib import Path
 
+from contracts.text import clean
+
 
 def duration(seconds: float) -> str:
-    """"8.2 s", "3m 12s", "2h 05m"."""
+    """ "8.2 s", "3m 12s", "2h 05m"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -18,7 +21,7 @@ def duration(seconds: float) -> str:
 
 
 def money(micro: int, estimated: bool, known: bool = True) -> str:
-    """"$0.42", "about $0.42 (partly estimated)"; "cost unknown" where the agent reports none and no price is set."""
+    """ "$0.42", "about $0.42 (partly estimated)"; "cost unknown" where the agent reports none and no price is set."""
     if not known and not micro:
         return "cost unknown"
     text = f"${micro / 1e6:.2f}" if micro >= 10_000 or not micro else f"${micro / 1e6:.4f}"
@@ -26,7 +29,7 @@ def money(micro: int, estimated: bool, known: bool = True) -> str:
 
 
 def size(count: int) -> str:
-    """"812 B", "24.5 KiB"."""
+    """ "812 B", "24.5 KiB"."""
     return f"{count:,} B" if count < 10_240 else f"{count / 1024:,.1f} KiB"
 
 
@@ -50,4 +53,12 @@ def command(name: str, task: Path | None = None, *more: str) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+    if count == 1:
+        return f"{count:,} {word}"
+    return f"{count:,} {word}es" if word.endswith(("s", "ch")) else f"{count:,} {word}s"
+
+
+def plain(text: str) -> str:
+    """Text that does nothing but stand there: no control characters, no line that a CI log would take as a
+    command (`::set-output…`, `##[error]`)."""
+    return re.sub(r"(?m)^([ \t]*)(::|##\[)", r"\1: \2", clean(text))

@@ -55,6 +55,24 @@ def test_the_bound_is_reached(schema: JsonObject, largest: Any) -> None:
     assert len(orjson.dumps(largest)) == worst_case_bytes(schema)
 
 
+@pytest.mark.parametrize(
+    ("field", "spellings"),
+    [
+        ({"type": "integer", "minimum": 0, "maximum": 7}, [7, 7.0, 0, -0.0]),
+        ({"type": "integer", "minimum": -(2**53), "maximum": 0}, [-(2**53), -float(2**53)]),
+        ({"enum": [7, "x"]}, [7, 7.0]),
+        ({"const": {"n": [0]}}, [{"n": [0.0]}, {"n": [-0.0]}]),
+        ({"type": "integer", "minimum": 0, "maximum": 10**17 - 1}, [1.2345678901234568e16]),
+        ({"enum": [12345678901234568]}, [1.2345678901234568e16]),
+    ],
+)
+def test_a_number_counts_at_its_longest_spelling(field: JsonObject, spellings: list[Any]) -> None:
+    for value in spellings:
+        assert Checker(holder(field)).ok({"f": value})
+        assert len(orjson.dumps({"f": value})) <= worst_case_bytes(holder(field))
+    assert worst_case_bytes(holder(field)) <= 6 + 17 + 24
+
+
 def test_a_map_counts_its_keys_at_their_worst() -> None:
     schema = holder({**KEYED, "additionalProperties": TEXT})
     largest = {"f": {"\x01\x01\x01": "\x01" * 4, "\x02\x02\x02": "\x01" * 4}}
@@ -160,6 +178,7 @@ def test_what_is_bounded_passes(field: Any) -> None:
         (r"^[^\x00-\x1f]{0,3}$", 3, 4),
         (r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*$", None, 4),
         (r"^[\x00-\x09]{2}$", 2, 6),
+        (r"^[\x01]$", 1, 6),
         (r'^["a]{3}$', 3, 2),
         ("^[à-ü]{2}$", 2, 2),
         ("^[a-]{2}$", 2, 1),

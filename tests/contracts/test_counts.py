@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -153,11 +152,13 @@ def test_first_trace(name: str, has: str, lacks: str) -> None:
 
 
 def test_a_long_trace_keeps_both_ends() -> None:
-    text = "Traceback (most recent call last):\n" + "".join(f"  row {i}\n" for i in range(500)) + "Boom: end\n"
+    text = (
+        "Traceback (most recent call last):\n" + "".join(f"  row {i}\n" for i in range(500)) + "Boom: end\n"
+    )
     rows = first_trace(text).split("\n")
     assert len(rows) == 60
     assert rows[0].startswith("Traceback") and rows[-1] == "Boom: end"
-    assert any("… 442 lines …" in row for row in rows)
+    assert any("… 443 lines …" in row for row in rows)
 
 
 def test_many_failures_are_capped() -> None:
@@ -170,11 +171,9 @@ def test_many_failures_are_capped() -> None:
     "line", ["1 passed" * 20_000, "Tests  " + "1 a " * 20_000, "= " * 50_000, "Tests: " + "1 a, " * 20_000]
 )
 def test_hostile_lines_take_linear_work(line: str) -> None:
-    begun = time.process_time()
-    assert parse_counts(line + "x") is None
-    assert time.process_time() - begun < 30  # exponential work would never end
+    assert parse_counts(line + "x") is None  # exponential work would never come back
 
 
 def test_say_counts() -> None:
     counts = parse_counts(recorded("pytest_q"))
-    assert counts is not None and say_counts(counts) == "2 passed, 3 failed, 1 errors, 3 skipped (pytest)"
+    assert counts is not None and say_counts(counts) == "2 passed, 3 failed, 1 error, 3 skipped (pytest)"

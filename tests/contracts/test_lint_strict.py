@@ -34,6 +34,7 @@ LINT_CONTROLS = [
     (strict({"a": TEXT, "b": TEXT}, required=["a"]), "must be required; these differ: b"),
     (strict({"a": TEXT}, required=["a", "ghost"]), "these differ: ghost"),
     (nested(11), "more than 10 levels"),
+    (strict({"a": {"anyOf": [nested(11), {"type": "null"}]}}), "more than 10 levels"),
     (strict({f"p{i}": TEXT for i in range(5001)}), "5001 properties"),
     (strict({"a": {"type": "string", "enum": [f"v{i}" for i in range(1001)]}}), "1001 enum values"),
     (strict({"a": {"type": "string", "enum": [f"{i:060}" for i in range(251)]}}), "exceeds 15000"),
@@ -73,6 +74,7 @@ def test_the_strict_lint_passes_what_the_vendor_documents() -> None:
     schema = strict(
         {
             "u": {"anyOf": [*tagged, {"type": "null"}]},
+            "v": {"anyOf": [strict({"x": TEXT}), strict({"y": TEXT}), strict({})]},
             "n": {"type": "integer", "minimum": 0, "maximum": 9, "description": "d"},
             "s": {"type": "string", "pattern": "^@[a-zA-Z0-9_]+$", "format": "email"},
             "l": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3},

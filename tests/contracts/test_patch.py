@@ -66,7 +66,8 @@ def test_wrong_counts_do_not_swallow_the_next_file() -> None:
 
 
 def test_new_deleted_and_executable_files() -> None:
-    new = "diff --git a/n.sh b/n.sh\nnew file mode 100755\nindex 0000000..1\n--- /dev/null\n+++ b/n.sh\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    header = "diff --git a/n.sh b/n.sh\nnew file mode 100755\nindex 0000000..1\n"
+    new = header + "--- /dev/null\n+++ b/n.sh\n@@ -0,0 +1,2 @@\n+a\n+b\n"
     (file,) = parse(new)
     assert (file.path, file.kind, file.executable) == ("n.sh", "new", True)
     assert apply(file, None) == b"a\nb\n"
@@ -81,7 +82,9 @@ def test_new_deleted_and_executable_files() -> None:
 
 
 def test_empty_new_file_by_its_git_header_only() -> None:
-    (file,) = parse("diff --git a/pkg/__init__.py b/pkg/__init__.py\nnew file mode 100644\nindex 0..e69de29\n")
+    (file,) = parse(
+        "diff --git a/pkg/__init__.py b/pkg/__init__.py\nnew file mode 100644\nindex 0..e69de29\n"
+    )
     assert (file.path, file.kind, apply(file, None)) == ("pkg/__init__.py", "new", b"")
 
 
@@ -91,7 +94,10 @@ def test_empty_new_file_by_its_git_header_only() -> None:
         ("diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\n", "renames"),
         ("--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "renames"),
         ("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", "mode"),
-        ("diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n", "regular"),
+        (
+            "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n",
+            "regular",
+        ),
         ("diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 0\n", "binary"),
         ("*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch\n", "unified diff"),
         ("just words", "no file header"),
@@ -177,7 +183,10 @@ def test_what_git_diff_writes_is_applied_exactly(
         (folder / name / "f").write_bytes(data)
         texts.append(data)
     done = subprocess.run(
-        ["git", "diff", "--no-index", f"-U{context}", "old/f", "new/f"], cwd=folder, capture_output=True, check=False
+        ["git", "diff", "--no-index", f"-U{context}", "old/f", "new/f"],
+        cwd=folder,
+        capture_output=True,
+        check=False,
     )
     if texts[0] == texts[1]:
         return

@@ -47,6 +47,8 @@ GOVERNED = StateSchema(
             "items": keyed(state({"status": TEXT, "by": {**TEXT, "x-owner": "user"}}, "status")),
             "box": state({"inner": {"$ref": "#/$defs/mine"}, "free": TEXT}),
             "notes": keyed(TEXT, **{"x-retention": "run", "x-ttl-steps": 5, "x-evict": "oldest"}),
+            "frozen": state({"part": TEXT}, **{"x-change-policy": "locked"}),
+            "outer": state({"log": keyed(TEXT, **{"x-change-policy": "append-only"})}),
             "either": {"anyOf": [TEXT, state({"lock": {**TEXT, "x-owner": "user"}, "ok": TEXT}, "ok")]},
         },
         "ledger",
@@ -184,9 +186,10 @@ def test_the_fields_carry_their_governance() -> None:
         ("rules",),
         ("items", "*", "by"),
         ("box", "inner"),
+        ("frozen",),
         ("either", "lock"),
     )
-    assert GOVERNED.append_only_paths() == (("ledger",),)
+    assert GOVERNED.append_only_paths() == (("ledger",), ("outer", "log"))
     assert GOVERNED.required_paths() == (
         ("ledger",),
         ("ledger", "*", "why"),
@@ -216,6 +219,9 @@ def test_the_fields_carry_their_governance() -> None:
         (("notes", "goal"), False, None),
         (("either", "lock"), True, "locked"),
         (("either", "ok"), False, "required"),
+        (("frozen", "part"), True, "locked"),
+        (("outer",), False, "append-only"),
+        (("outer", "log"), False, "append-only"),
         (("nowhere", "deep"), False, None),
         ((), True, "required"),
     ],

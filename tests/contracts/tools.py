@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from contracts.actions import ActionSpec
 from contracts.base import JsonObject
+from contracts.dialects import Dialect, DialectName, compile_dialect
+from contracts.state import StateSchema
+
+SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+KINDS: list[DialectName] = ["merge", "strict"]
+CODING = StateSchema.builtin("coding")
 
 TEXT: JsonObject = {"type": "string"}
 
@@ -125,3 +134,11 @@ BATCHES = st.fixed_dictionaries(
         "args": st.fixed_dictionaries({"actions": st.lists(PARTS, min_size=1, max_size=3)}),
     }
 )
+
+
+def dialect(kind: DialectName, state: StateSchema = CODING, **more: Any) -> Dialect:
+    return compile_dialect(kind, state, ACTIONS, **more)
+
+
+def field(schema: JsonObject, **more: Any) -> StateSchema:
+    return StateSchema({**closed({"f": schema}), **more})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from contracts.task import json_schema
 from controller.contract_folder import contract_of
 from controller.taskfile import read_task
 from tests.house.size_budgets import ROOT
@@ -21,7 +20,3 @@ def test_every_example_loads_and_names_its_schema() -> None:
         named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", path.read_text(encoding="utf-8"))
         assert named, f"{path}: the first line names the schema"
         assert (path.parent / named[1]).resolve() == ROOT / "contracts/task.schema.json", path
-
-
-def test_the_named_schema_is_the_generated_one() -> None:
-    assert json_schema()["title"] == "task.yaml"

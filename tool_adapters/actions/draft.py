@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from contracts.actions import Block
 from contracts.base import JsonObject, digest
+from contracts.errors import Permanent
 from contracts.grammar import MAX_PAYLOAD, inner_actions, payload
 from contracts.patch import FilePatch, HunkError, PatchError, apply, is_crlf, parse
 from contracts.paths import compile_glob, normalise
@@ -103,7 +104,14 @@ def edit_worktree(ctx: ActionContext, tool: str, args: JsonObject) -> Draft:
     files = Files(ctx.root, ctx.paths)
     draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files))
     changes = draft.changes()
-    ignored = sorted(ctx.git.ignored([path for path, was in draft.before.items() if path in changes]))
+    try:
+        ignored = sorted(ctx.git.ignored(list(changes)))
+    except Permanent as error:
+        if "submodule" not in str(error):
+            raise
+        raise Refused(
+            "path.not_ours", f"Git does not take these paths: {error}. No file was changed"
+        ) from None
     if ignored:
         raise Refused(
             "path.ignored",

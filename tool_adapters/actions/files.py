@@ -86,7 +86,7 @@ class Files:
                 fd = os.open(name, os.O_RDONLY | _PLAIN, dir_fd=folder)
             except OSError as error:
                 raise _refusal(error, shown) from None
-            with os.fdopen(fd, "rb") as file:
+            try:
                 info = os.fstat(fd)
                 if not stat.S_ISREG(info.st_mode):
                     what = (
@@ -95,7 +95,10 @@ class Files:
                     raise Refused("path.not_a_file", f"{shown!r} is {what}")
                 if info.st_size > MAX_FILE:
                     raise Refused("file.too_large", f"{shown!r} has {info.st_size:,} bytes: more than 32 MiB")
-                return Found(file.read(MAX_FILE + 1), stat.S_IMODE(info.st_mode))
+                with open(fd, "rb", closefd=False) as file:
+                    return Found(file.read(MAX_FILE + 1), stat.S_IMODE(info.st_mode))
+            finally:
+                os.close(fd)
 
     @contextmanager
     def _parent(self, path: str, made: list[str] | None = None) -> Iterator[tuple[int, str]]:
@@ -115,7 +118,7 @@ class Files:
                     made.append(here)
                     inner = os.open(part, _FOLDER, dir_fd=fd)
                 except OSError as error:
-                    if Path(self.root, here).is_symlink():
+                    if _is_link(self.root / here):
                         raise self._through(here, path) from None
                     raise _refusal(error, path) from None
                 os.close(fd)
@@ -145,7 +148,7 @@ class Files:
     def before(self, path: str) -> Found | None:
         """What a change of `path` starts from; None when nothing is there. Symlinks are not followed."""
         clean = self.writable(path)
-        if Path(self.root, clean).is_symlink():
+        if _is_link(self.root / clean):
             raise self._through(clean, clean)
         try:
             return self._read(clean, path)
@@ -221,9 +224,18 @@ class Files:
             parents.pop()
 
 
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:  # a name that is too long
+        return False
+
+
 def _refusal(error: OSError, path: str) -> Refused:
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+    if error.errno == errno.ENOENT:
         return Missing("path.missing", f"{path!r} does not exist")
+    if error.errno == errno.ENOTDIR:
+        return Missing("path.missing", f"{path!r} does not exist: a part of the path is a file")
     if error.errno == errno.ELOOP:
         return Refused("path.symlink", f"{path!r} is a symlink: name the file itself")
     if error.errno in (errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST):

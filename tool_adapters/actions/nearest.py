@@ -9,6 +9,7 @@ from contracts.text import clean
 
 _WORD = re.compile(r"\w+")
 _SHOWN = 240
+_SCANNED = 4 * 1024 * 1024
 
 
 def numbered(number: int, line: str) -> str:
@@ -24,7 +25,7 @@ def nearest_lines(text: str, wanted: str, count: int = 3) -> tuple[str, ...]:
     """The `count` lines of `text` that are most like `wanted`, numbered, best first."""
     goal = wanted.strip()[:_SHOWN]
     words = set(_WORD.findall(goal))
-    rows = [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    rows = [(i, line) for i, line in enumerate(text[:_SCANNED].split("\n"), start=1) if line.strip()]
     if words:
         # Comparing characters is slow: only lines that share words come that far.
         scored = [(len(words & set(_WORD.findall(line[:1000]))), i, line) for i, line in rows]
@@ -52,7 +53,7 @@ def why_no_match(text: str, old: str) -> str:
         if line:
             places.setdefault(line, []).append(offset)
     for at, line in enumerate(bare):
-        for offset in places.get(line, ()):
+        for offset in places.get(line, ())[:5]:
             votes[at - offset] = votes.get(at - offset, 0) + 1
     if not votes:
         return ""

@@ -36,8 +36,13 @@ class Piece:
     notes: str = ""
 
     @property
+    def overhead(self) -> int:
+        """Bytes of the title, with what `shown` may add to it."""
+        return size(self.title or self.path) + 80
+
+    @property
     def bytes(self) -> int:
-        return sum(size(row) + 1 for row in self.rows) + size(self.path) + 60
+        return sum(size(row) + 1 for row in self.rows) + self.overhead
 
 
 class ReadFiles(Repeatable):
@@ -146,7 +151,7 @@ def _shown(line: str) -> str:
 
 def shown(piece: Piece, room: int) -> Block:
     """The piece in at most `room` bytes, cut at whole lines; the title says which lines are there."""
-    room -= size(piece.title or piece.path) + 60
+    room -= piece.overhead
     rows: list[str] = []
     for row in piece.rows:
         room -= size(row) + 1
@@ -154,7 +159,7 @@ def shown(piece: Piece, room: int) -> Block:
             break
         rows.append(row)
     full = sum(size(row) + 1 for row in piece.rows)
-    title = clean(piece.title)
+    title = clean(piece.title)[:600]
     if not title and not rows:
         title = (
             f"{clean(piece.path)} lines from {piece.first:,} of {piece.total:,}: no room here, read it alone"

@@ -58,7 +58,11 @@ ENVIRONMENT: Mapping[str, str] = {
     "CLAUDE_CODE_MAX_RETRIES": "0",
     "MAX_STRUCTURED_OUTPUT_RETRIES": "1",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
+    "CLAUDE_CODE_NO_MODEL_FALLBACK": "1",
 }
+# After a refused request the CLI would drop one beta header and ask again, and again. Only with a key: a
+# subscription keeps parts of the request that these headers announce.
+KEY_ENVIRONMENT: Mapping[str, str] = {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"}
 HINTS: Mapping[ReplyClass, str] = {
     ReplyClass.LIMIT_PERMANENT: "waiting does not help: the account's owner must raise the limit or add credit",
     ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
@@ -74,7 +78,7 @@ class Claude:
     native_reasoning = True
 
     def __init__(self, settings: AgentSettings) -> None:
-        self.settings = settings
+        self.settings, self.dialect = settings, settings.dialect
         self.model = settings.config.model or DEFAULT_MODEL
         self.profile = AgentProfile(
             name=settings.name,
@@ -160,12 +164,17 @@ class Claude:
             *("--system-prompt-file", str(system), "--json-schema", self._schema, "--output-format", "json"),
         ]
 
+    def _bare(self, credential: Credential) -> bool:
+        """--bare ignores a subscription, and drops the tools Grep and Glob in silence."""
+        return credential.kind != "subscription" and self.settings.config.explore == "none"
+
     def environment(self, folders: Folders, credential: Credential) -> dict[str, str]:
         """The whole environment of the child."""
         config = self.settings.config
         idle = round(config.idle * 1000)
         more = {
             **ENVIRONMENT,
+            **(KEY_ENVIRONMENT if self._bare(credential) else {}),
             "CLAUDE_CONFIG_DIR": str(folders.home / "claude"),
             "API_TIMEOUT_MS": str(idle),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),
@@ -179,12 +188,9 @@ class Claude:
         """The reply of a process that has ended."""
         result = _result(ran.out.data)
         usage = _usage(result) if result else Usage()
-        if result is None and ran.out.total > REPLY_CAP:
-            failure: Failure | None = Failure(
-                ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large"
-            )
-        else:
-            failure = ended_badly(ran, "claude", self.settings.config.timeout, self.settings.config.idle)
+        failure = ended_badly(ran, "claude", self.settings.config.timeout, self.settings.config.idle)
+        if failure is None and result is None and ran.out.total > REPLY_CAP:
+            failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
         value = result.get("structured_output") if result else None
         if failure is None and result and result.get("is_error") is False and (ran.exit == 0 or ran.settled):
             if isinstance(value, dict):

@@ -60,7 +60,7 @@ class Codex:
     native_reasoning = True
 
     def __init__(self, settings: AgentSettings) -> None:
-        self.settings = settings
+        self.settings, self.dialect = settings, settings.dialect
         self.model = settings.config.model or DEFAULT_MODEL
         self.profile = AgentProfile(
             name=settings.name,
@@ -118,9 +118,7 @@ class Codex:
                 cwd=folders.work,
                 env=env,
                 stdin=prompt.volatile,
-                final=lambda path: last_line(path).startswith(
-                    (b'{"type":"turn.completed"', b'{"type":"turn.failed"')
-                ),
+                final=_is_final,
             )
         finally:
             if login:
@@ -172,11 +170,9 @@ class Codex:
         settings = self.settings
         seen = read_events(ran.out.data)
         usage = _usage(seen.usage, settings.config.price)
-        failure: Failure | None
-        if ran.out.total > REPLY_CAP:
+        failure = ended_badly(ran, "codex", settings.config.timeout, settings.config.idle)
+        if failure is None and ran.out.total > REPLY_CAP:
             failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
-        else:
-            failure = ended_badly(ran, "codex", settings.config.timeout, settings.config.idle)
         if failure is None and seen.completed and seen.failure is None and (ran.exit == 0 or ran.settled):
             value, failure = _answer(seen.message)
             if value is not None:
@@ -241,6 +237,11 @@ def read_events(data: bytes) -> Events:
             case {"type": "error", "message": str(text)} if not text.startswith("Reconnecting..."):
                 seen.error = text
     return seen
+
+
+def _is_final(path: Path) -> bool:
+    seen = read_events(last_line(path))
+    return seen.completed or seen.failure is not None
 
 
 def _answer(message: str | None) -> tuple[JsonObject | None, Failure | None]:

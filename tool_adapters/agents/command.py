@@ -52,7 +52,7 @@ class Command:
     native_reasoning = False
 
     def __init__(self, settings: AgentSettings) -> None:
-        self.settings = settings
+        self.settings, self.dialect = settings, settings.dialect
         self.profile = AgentProfile(
             name=settings.name,
             kind=self.kind,
@@ -144,11 +144,9 @@ class Command:
         program = Path((config.run or ("command",))[0]).name
         secrets = {name: self.settings.environ.get(name, "") for name in self._passed()}
         value: JsonObject | None = None
-        failure: Failure | None
-        if ran.out.total > REPLY_CAP:
+        failure = ended_badly(ran, program, config.timeout, config.idle)
+        if failure is None and ran.out.total > REPLY_CAP:
             failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
-        else:
-            failure = ended_badly(ran, program, config.timeout, config.idle)
         if failure is None:
             value, failure = find_object(ran.out.data)
             typed = _typed_error(value)

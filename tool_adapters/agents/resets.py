@@ -12,7 +12,9 @@ JUST_PASSED = 600.0
 LONGEST = 400 * DAY
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY}
-_AMOUNT = r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b"
+_AMOUNT = (
+    r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
+)
 _WITHIN = re.compile(
     rf"(?:try again|retry|available again|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT}[\s,and]*)+)",
     re.I,

@@ -1,0 +1,38 @@
+"""standstill: the same thing again, or nothing moving at all. Pure."""
+
+from __future__ import annotations
+
+from contracts.base import digest
+from contracts.outcomes import Outcome
+from contracts.record import Halt, Progress, RunRecord, Staged
+
+STUCK_REPEATS = 6  # the same action, observation and state so many times in a row
+STUCK_IDLE = 20  # steps without any progress
+SEEN = 256  # progress marks that are remembered
+
+
+def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple[Progress, Halt | None]:
+    """Progress with the worklists' counts and the repetition taken in, and `stuck` where that is the end."""
+    progress = record.progress
+    same = staged.fingerprint == progress.fingerprint and staged.tool != "wait"
+    repeats = progress.repeats + 1 if same else 0
+    progress = moved(progress, record.step, tuple(f"{name} {n}" for name, n in counts.items()))
+    progress = progress.model_copy(
+        update={"fingerprint": staged.fingerprint, "repeats": repeats, "counts": counts}
+    )
+    say = ""
+    if repeats + 1 >= STUCK_REPEATS:
+        say = f"the same action was asked for {repeats + 1} times in a row and brought nothing new"
+    elif record.step - progress.last_step >= STUCK_IDLE:
+        say = f"no file, check or worklist moved for {record.step - progress.last_step} steps"
+    if not say or staged.tool == "finish":
+        return progress, None
+    say = f"{say}: see `controller explain {record.step}`, change the task, then `controller run --retry`"
+    return progress, Halt(outcome=Outcome.stuck, cause="no progress", say=say, step=record.step)
+
+
+def moved(progress: Progress, step: int, marks: tuple[str, ...]) -> Progress:
+    new = [mark for mark in (digest(mark)[:16] for mark in marks) if mark not in progress.seen]
+    if not new:
+        return progress
+    return progress.model_copy(update={"seen": (*progress.seen, *new)[-SEEN:], "last_step": step})

@@ -1,0 +1,64 @@
+"""`diff` and `land`: what a run has changed, and putting it onto a branch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from contracts.errors import ConfigError
+from contracts.outcomes import CLOSING
+from contracts.record import RunRecord
+from controller.assemble import Places
+from controller.surfaces.locate import load, newest, open_existing, wait_for
+from controller.surfaces.words import command, plural
+from tool_adapters.git import Repo
+
+SHOWN = 12
+DIFF_BYTES = 64 * 1024 * 1024
+
+
+def diffstat(repo: Path, old: str, new: str, limit: int = SHOWN) -> str:
+    """Files with lines added and removed, at most `limit` of them, and the sum; empty when nothing differs.
+    Raises ControllerError."""
+    if old == new:
+        return ""
+    files = Repo(repo).reader().diffstat(old, new)
+    if not files:
+        return ""
+    width = max(len(file.path) for file in files[:limit])
+    lines = [
+        f"{file.path:<{width}}  " + ("binary" if file.added is None else f"+{file.added} -{file.removed}")
+        for file in files[:limit]
+    ]
+    if len(files) > limit:
+        lines.append(f"… and {len(files) - limit} more")
+    added, removed = sum(file.added or 0 for file in files), sum(file.removed or 0 for file in files)
+    return "\n".join([*lines, f"{plural(len(files), 'file')} changed, +{added} -{removed}"])
+
+
+def diff(task: Path | None, run: str | None, stat: bool) -> int:
+    """Print what the run's branch changes against its base."""
+    loaded = load(task)
+    record = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run))
+    repo = Places.of(loaded).repo
+    if stat:
+        print(diffstat(repo, record.base, record.head, limit=10_000) or "nothing changed")
+        return 0
+    data, total = Repo(repo).reader().diff(record.base, record.head, limit=DIFF_BYTES)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    if total > len(data):
+        print(f"controller: cut {total - len(data):,} of {total:,} bytes", file=sys.stderr)
+    return 0
+
+
+def settled(record: RunRecord) -> None:
+    """Raises ConfigError for a run whose work is not to be landed: unfinished, or without a change."""
+    if record.outcome not in CLOSING:
+        state = str(record.outcome) if record.outcome else "not finished"
+        raise ConfigError(
+            f"run {record.run} is {state}: its checks are not proven",
+            hint=f"`{command('run')}` goes on with it",
+        )
+    if record.head == record.base:
+        raise ConfigError(f"run {record.run} changed nothing: there is nothing to land")

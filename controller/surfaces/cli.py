@@ -1,0 +1,340 @@
+"""The command line: names, arguments and help. Each command imports its own module when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="controller",
+    help="Carries a long maintenance task through with a coding agent that forgets everything between steps.",
+    epilog="Begin with `controller init`, then `controller run`. Exit codes: 0 done, 2 configuration, 3 failed or "
+    "stuck, 4 budget, 5 a person is needed, 6 waiting, 7 busy, 8 store or authority unavailable.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+state = typer.Typer(help="The structured state of the run.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(state, name="state")
+
+Task = Annotated[
+    Path | None, typer.Argument(help="task file or its folder; ./task.yaml when absent", show_default=False)
+]
+TaskOption = Annotated[
+    Path | None,
+    typer.Option("--task", help="task file or its folder; ./task.yaml when absent", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="machine-readable output on stdout")]
+Run = Annotated[str | None, typer.Argument(help="run id or #N; the newest when absent", show_default=False)]
+AgentName = Annotated[
+    str | None, typer.Option("--agent", help="use this agent instead of agent.use", show_default=False)
+]
+
+
+@dataclass
+class Shell:
+    """What the call as a whole was told."""
+
+    debug: bool = False
+    json_lines: bool = False
+    runtime: Path | None = None
+
+
+shell = Shell()
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(prog_name="controller", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+    except typer.Abort:
+        sys.exit(130)
+    except BrokenPipeError:  # `controller log | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (KeyboardInterrupt, Exception) as error:
+        _fail(error)
+
+
+def _fail(error: BaseException) -> None:
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # usage, as the parser says it: exit 2
+        error.show()
+        sys.exit(error.exit_code)
+    from controller.surfaces.failures import exit_code, explained
+
+    runtime = Path(".agent-runtime")
+    outcome, said = explained(error, runtime, shell.debug)
+    print(f"controller: {said}", file=sys.stderr)
+    if shell.json_lines:
+        from controller.surfaces.events import failed_line
+
+        print(failed_line(outcome, said))
+    sys.exit(exit_code(outcome))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"controller {version('skill-state-controller')}")
+        raise typer.Exit
+
+
+@app.callback()
+def globally(
+    directory: Annotated[
+        Path | None, typer.Option("-C", help="change to this folder first", metavar="DIR", show_default=False)
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="show tracebacks")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="say the version")
+    ] = False,
+) -> None:
+    shell.debug = debug
+    if directory is not None:
+        try:
+            os.chdir(directory)
+        except OSError as error:
+            raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint="-C") from None
+
+
+# ---- a run ----------------------------------------------------------------------------------------------------
+@app.command()
+def init(
+    name: Annotated[
+        str | None, typer.Option(help="name of the task; the folder's when absent", show_default=False)
+    ] = None,
+    goal: Annotated[str, typer.Option(help="what shall be reached, in your words")] = "",
+    template: Annotated[str, typer.Option(help="coding, batch, warehouse or ctf")] = "coding",
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            help="claude, codex or command; the first that can be used when absent", show_default=False
+        ),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="the test command; detected when absent", show_default=False)
+    ] = None,
+    contract: Annotated[bool, typer.Option("--contract", help="also write .agent-contract/ to edit")] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="don't run the checks now")] = False,
+) -> int:
+    """Write a task.yaml for this repository."""
+    from controller.surfaces.init import Wishes, init
+
+    return init(Wishes(name, goal, template, agent, test, contract, not no_prove))
+
+
+@app.command()
+def validate(
+    task: Task = None,
+    effective: Annotated[
+        bool, typer.Option("--effective", help="print the task with every default filled in")
+    ] = False,
+    prove_checks: Annotated[
+        bool, typer.Option("--prove-checks", help="run the checks, also with a broken file")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Look at a task without starting an agent: faults, bounds, price."""
+    from controller.surfaces.validate import validate
+
+    return validate(task, as_json=as_json, show_effective=effective, prove=prove_checks)
+
+
+@app.command()
+def run(
+    task: Task = None,
+    agent: AgentName = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="open another run although the last one is finished")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="go on after failed, stuck or blocked")] = False,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="at most so many steps now", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Carry the task through, or go on where it stands."""
+    from controller.surfaces.run import run
+
+    shell.json_lines = as_json
+    return run(task, agent=agent, new=new, retry=retry, steps=steps, as_json=as_json)
+
+
+@app.command()
+def step(task: Task = None, agent: AgentName = None, as_json: Json = False) -> int:
+    """Do one step."""
+    from controller.surfaces.run import run
+
+    shell.json_lines = as_json
+    return run(task, agent=agent, new=False, retry=False, steps=1, as_json=as_json)
+
+
+@app.command()
+def answer(
+    entry: Annotated[str, typer.Argument(help="id of the question", metavar="ID")],
+    text: Annotated[str, typer.Argument(help="the answer")],
+    task: TaskOption = None,
+) -> int:
+    """Answer a question of the run."""
+    from controller.surfaces.inbox import answer
+
+    return answer(task, entry, text)
+
+
+@app.command()
+def stop(
+    task: Task = None,
+    now: Annotated[bool, typer.Option("--now", help="end the step at once")] = False,
+    why: Annotated[str, typer.Option(help="for the audit")] = "",
+) -> int:
+    """End the run that is at work, after its step."""
+    from controller.surfaces.inbox import stop
+
+    return stop(task, now, why)
+
+
+# ---- what is there --------------------------------------------------------------------------------------------
+@app.command()
+def status(task: Task = None, as_json: Json = False) -> int:
+    """Where the newest run stands, from the store alone."""
+    from controller.surfaces.locate import load, task_path
+    from controller.surfaces.status import RUNTIME, STORE, show
+
+    loaded = load(task)
+    return show(loaded.base_dir / RUNTIME / STORE, loaded.task.name, task_path(task), as_json)
+
+
+@app.command()
+def log(
+    run: Run = None,
+    task: TaskOption = None,
+    as_json: Json = False,
+    verify: Annotated[bool, typer.Option("--verify", help="check the hash chain")] = False,
+) -> int:
+    """The audit of a run, one row a step or decision."""
+    from controller.surfaces.log import log
+
+    return log(task, run, as_json=as_json, verify=verify)
+
+
+@app.command()
+def explain(
+    step: Annotated[
+        int | None, typer.Argument(help="number of the step; the last when absent", show_default=False)
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    task: TaskOption = None,
+    as_json: Json = False,
+) -> int:
+    """Everything kept of one step: prompt, reply, verdict, action, evidence, diff."""
+    from controller.surfaces.explain import explain
+
+    return explain(task, step, run, as_json)
+
+
+@state.command("show")
+def state_show(run: Run = None, task: TaskOption = None, as_json: Json = False) -> int:
+    """The state now."""
+    from controller.surfaces.state import show
+
+    return show(task, run, as_json)
+
+
+@state.command("history")
+def state_history(run: Run = None, task: TaskOption = None, as_json: Json = False) -> int:
+    """What each committed step changed in it."""
+    from controller.surfaces.state import history
+
+    return history(task, run, as_json)
+
+
+@state.command("diff")
+def state_diff(
+    old: Annotated[int, typer.Argument(help="step")] = 0,
+    new: Annotated[int | None, typer.Argument(help="step; now when absent", show_default=False)] = None,
+    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    task: TaskOption = None,
+) -> int:
+    """What differs between two steps."""
+    from controller.surfaces.state import diff
+
+    return diff(task, run, old, new)
+
+
+@state.command("export")
+def state_export(run: Run = None, task: TaskOption = None) -> int:
+    """The state as one JSON document."""
+    from controller.surfaces.state import export
+
+    return export(task, run)
+
+
+@app.command()
+def checks(task: Task = None, as_json: Json = False) -> int:
+    """Run every check now."""
+    from controller.surfaces.checks import checks
+
+    return checks(task, as_json)
+
+
+@app.command()
+def diff(
+    run: Run = None,
+    task: TaskOption = None,
+    stat: Annotated[bool, typer.Option("--stat", help="only files and counts")] = False,
+) -> int:
+    """What the run changed."""
+    from controller.surfaces.changes import diff
+
+    return diff(task, run, stat)
+
+
+@app.command()
+def land(
+    task: Task = None,
+    squash: Annotated[bool, typer.Option("--squash", help="one commit of everything")] = False,
+    ff: Annotated[bool, typer.Option("--ff", help="fast-forward to the run's commits")] = False,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            "--onto", metavar="BRANCH", help="the branch; workspace.base when absent", show_default=False
+        ),
+    ] = None,
+    message: Annotated[
+        str | None, typer.Option("-m", "--message", help="commit message of --squash", show_default=False)
+    ] = None,
+) -> int:
+    """Put a completed run's work onto a branch."""
+    from controller.surfaces.land import land
+
+    return land(task, squash=squash, ff=ff, onto=onto, message=message)
+
+
+@app.command()
+def doctor(task: Task = None, as_json: Json = False) -> int:
+    """What this machine has: git, Python, agents, credentials, space."""
+    from controller.surfaces.doctor import doctor
+
+    return doctor(task, as_json)
+
+
+@app.command()
+def schema(
+    kind: Annotated[str, typer.Argument(help="task, intent, state, transition or event")],
+    task: TaskOption = None,
+) -> int:
+    """Print a JSON Schema."""
+    from controller.surfaces.schema import schema
+
+    return schema(kind, task)

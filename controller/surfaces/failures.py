@@ -1,0 +1,63 @@
+"""What went wrong as one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from contracts.errors import Busy, ConfigError, ControllerError, Permanent, Temporary, Unavailable
+from contracts.outcomes import EXIT_CODES, Outcome
+
+# The first class that holds is the one: Lost is a Busy.
+_OUTCOMES: tuple[tuple[type[ControllerError], Outcome], ...] = (
+    (ConfigError, Outcome.config_error),
+    (Busy, Outcome.busy),
+    (Unavailable, Outcome.unavailable),
+    (Temporary, Outcome.waiting),
+    (Permanent, Outcome.failed),
+)
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """The outcome that an exception at the top stands for."""
+    if isinstance(error, KeyboardInterrupt):
+        return Outcome.interrupted
+    return next((known for kind, known in _OUTCOMES if isinstance(error, kind)), Outcome.internal_error)
+
+
+def explained(error: BaseException, runtime: Path | None, debug: bool) -> tuple[Outcome, str]:
+    """(the outcome, what to print of it). A bug is one line and the place of its traceback; with `debug` the
+    traceback itself."""
+    outcome = outcome_of(error)
+    if isinstance(error, ControllerError) and not debug:
+        return outcome, str(error)
+    if outcome is Outcome.interrupted and not debug:
+        return outcome, "interrupted"
+    trace = "".join(traceback.format_exception(error))
+    if debug:
+        return outcome, trace.rstrip()
+    said = str(error).splitlines()
+    what = f"{type(error).__name__}: {said[0][:300]}" if said else type(error).__name__
+    return outcome, f"internal error: {what} (traceback in {_kept(trace, runtime)})"
+
+
+def _kept(trace: str, runtime: Path | None) -> str:
+    """Where the traceback was written: beside the store when there is one, else in the temporary folder."""
+    folder = runtime / "errors" if runtime is not None and runtime.is_dir() else None
+    try:
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix="controller-", suffix=".txt", dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(trace)
+        return name
+    except OSError:
+        sys.stderr.write(trace)
+        return "the lines above"
+
+
+def exit_code(outcome: Outcome) -> int:
+    return EXIT_CODES[outcome]

@@ -1,0 +1,57 @@
+"""`answer` and `stop`: a person's word, put into the run's inbox; it never changes the record's version."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+from contracts.errors import ConfigError
+from contracts.record import Answer, StopRequest
+from controller.stores.owner import alive
+from controller.surfaces.locate import load, newest, open_existing, wait_for
+from controller.surfaces.who import who
+from controller.surfaces.words import command
+
+MAX_ANSWER = 4000  # characters
+
+
+def answer(task: Path | None, entry: str, text: str) -> int:
+    """Answer the question `entry` of the newest run. Raises ConfigError when it has none of that id."""
+    loaded = load(task)
+    store, name = open_existing(loaded), loaded.task.name
+    if not text.strip() or len(text) > MAX_ANSWER:
+        raise ConfigError(f"an answer has 1 to {MAX_ANSWER:,} characters")
+    record = wait_for(lambda: newest(store, name))
+    waiting = [each.id for each in record.queue if each.status == "open"]
+    if entry not in waiting:
+        hint = f"open: {', '.join(waiting)}" if waiting else "nothing waits for an answer"
+        raise ConfigError(f"run {record.run} has no open question {entry!r}", hint=hint)
+    wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=who(), at=time.time())))
+    print(f"answered {entry}; `{command('run', task)}` goes on")
+    return 0
+
+
+def stop(task: Path | None, now: bool, why: str) -> int:
+    """Ask the run at work to end after its step, or with `now` at once. Raises ConfigError when none works."""
+    loaded = load(task)
+    store, name = open_existing(loaded), loaded.task.name
+    holder = wait_for(lambda: store.holder(name))
+    if holder is None:
+        raise ConfigError(
+            f"nobody works on task {name!r}: there is nothing to stop", hint=f"`{command('status', task)}`"
+        )
+    if now:
+        owner = holder.owner
+        if owner.host != socket.gethostname() or not alive(owner):
+            raise ConfigError(f"the run is worked on by pid {owner.pid} on {owner.host}: stop it there")
+        os.kill(owner.pid, signal.SIGINT)
+        print(f"told pid {owner.pid} to end now; nothing of what is committed is lost")
+        return 0
+    wait_for(lambda: store.post(name, StopRequest(by=who(), at=time.time(), why=why)))
+    print(
+        f"pid {holder.owner.pid} on {holder.owner.host} will end after its step; `{command('run', task)}` goes on later"
+    )
+    return 0

@@ -1,0 +1,53 @@
+"""The proof that checks see the worktree, outside of a run: read each, break its file, read it again."""
+
+from __future__ import annotations
+
+from contracts.errors import ConfigError
+from contracts.readings import EVERYTHING
+from contracts.record import CheckState, RunRecord
+from controller import loop
+from controller.assemble import assemble
+from controller.claim import claim
+from controller.refresh import refresh
+from controller.rig import Rig
+from controller.surfaces.locate import wait_for
+from controller.surfaces.progress import Lines, for_stderr
+from controller.surfaces.watched import watched
+from controller.taskfile import LoadedTask
+
+
+def prove_checks(loaded: LoadedTask) -> dict[str, bool]:
+    """Check -> whether it noticed that its `must_notice` file was broken (False: it names none). Raises
+    ConfigError for a red guard or one that notices nothing, Unavailable for a check that can't be read."""
+    shown = for_stderr()
+    try:
+        states, noticed = wait_for(lambda: _proved(watched(assemble(loaded, watch=shown)), shown))
+    finally:
+        shown.close()
+    return {name: noticed.get(name, False) for name in states}
+
+
+async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[str, bool]]:
+    name = rig.task.task.name
+    async with claim(name, rig) as fence:
+        at = fence.opened
+        if at.dirty:
+            raise ConfigError(
+                "the run's worktree holds a half-done step: its checks can't be proven now",
+                hint="`controller run` finishes the step",
+            )
+        for notice in at.notices:
+            shown.note(notice)
+        record = RunRecord(
+            task=name,
+            run=f"{name}@{at.base[:12]}#0",
+            opened=fence.now,
+            base=at.base,
+            branch=at.branch,
+            head=at.head,
+            state={},
+        )
+        readings = await refresh(record, rig.readers, need=EVERYTHING)
+        await fence.workspace.undo(at.head)
+        states = loop.baseline(rig, readings)
+        return states, await loop.prove(record, rig, fence, states)

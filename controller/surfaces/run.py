@@ -1,0 +1,115 @@
+"""`run` and `step`: open or resume the newest run and go on until an outcome."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from contracts.errors import ControllerError
+from contracts.events import Begun, Ended, Event, Note
+from contracts.record import RunRecord
+from controller import loop
+from controller.assemble import Places, Tools, assemble
+from controller.rig import Rig
+from controller.surfaces.changes import diffstat
+from controller.surfaces.events import ended, ending, step_ended
+from controller.surfaces.locate import load, task_path, wait_for
+from controller.surfaces.progress import Lines, for_stderr
+from controller.surfaces.watched import watched
+from controller.surfaces.who import who
+from controller.surfaces.words import plain
+from controller.taskfile import LoadedTask
+from tool_adapters.process import ProcessRunner
+
+NO_SANDBOX = "sandbox: none: commands and checks run with your rights, in the run's own worktree"
+
+
+class Reporter(Lines):
+    """Tells the watcher on stderr, and with `as_json` each event on stdout."""
+
+    def __init__(self, shown: Lines, as_json: bool) -> None:
+        super().__init__(shown.stream)
+        self.shown, self.as_json = shown, as_json
+        self.phase, self.output, self.close = shown.phase, shown.output, shown.close  # type: ignore[method-assign]
+
+    def note(self, line: str) -> None:
+        self.shown.note(line)
+        self.tell(Note(say=line))
+
+    def tell(self, event: Event) -> None:
+        """An event on stdout, with --json."""
+        if self.as_json:
+            print(event.model_dump_json(), flush=True)
+
+
+def run(
+    task: Path | None, *, agent: str | None, new: bool, retry: bool, steps: int | None, as_json: bool
+) -> int:
+    """Run the task to an outcome or for at most `steps` steps. Returns the exit code. Raises ControllerError."""
+    loaded, path = load(task), task_path(task)
+    reporter = Reporter(for_stderr(), as_json)
+    try:
+        rig = assembled(loaded, agent, reporter)
+        told = wait_for(lambda: _worked(rig, loaded, path, reporter, new=new, retry=retry, steps=steps))
+    finally:
+        reporter.close()
+    reporter.tell(told)
+    if not as_json:
+        print(plain(ending(told)))
+    return told.exit
+
+
+def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
+    """The rig, its agent checked before anything is spent. Raises ConfigError, with what mends it."""
+    rig = assemble(loaded, agent=agent, watch=reporter)
+    preflight = getattr(rig.agent, "preflight", None)
+    for notice in preflight() if preflight else ():
+        reporter.note(notice)
+    if isinstance(rig.actions, Tools) and isinstance(rig.actions.context.runner, ProcessRunner):
+        rig.actions.context.runner.watch = reporter.output
+    return watched(rig)
+
+
+async def _worked(
+    rig: Rig, loaded: LoadedTask, path: Path, reporter: Reporter, *, new: bool, retry: bool, steps: int | None
+) -> Ended:
+    law = rig.task
+    before = await rig.store.load(law.task.name)
+    opens = before is None or (before.finished and new)
+    reporter.tell(
+        Begun(
+            task=law.task.name,
+            run=None if opens or before is None else before.run,
+            step=0 if opens or before is None else before.step,
+            agent=law.agent.name,
+            model=law.agent.model,
+            credential=law.agent.credential,
+            sandbox=law.task.sandbox.mode,
+        )
+    )
+    if law.task.sandbox.mode == "none" and not (before is not None and before.finished and not new):
+        reporter.note(NO_SANDBOX)
+    last: list[RunRecord | None] = [None if opens else before]
+    began = [time.monotonic()]
+
+    def after_step(record: RunRecord) -> None:
+        now = time.monotonic()
+        told = step_ended(last[0], record, now - began[0], law.price_known)
+        began[0], last[0] = now, record
+        reporter.shown.step(told)
+        reporter.tell(told)
+
+    options = loop.Options(new=new, retry=retry, limit=steps, by=who())
+    end = await loop.run(rig, options, after_step)
+    record = end.record
+    outcome = None if end.outcome is None and steps is not None else end.outcome
+    return ended(record, outcome, law, path, _diffstat(loaded, record))
+
+
+def _diffstat(loaded: LoadedTask, record: RunRecord) -> str:
+    try:
+        return diffstat(Places.of(loaded).repo, record.base, record.head)
+    except ControllerError as error:  # the outcome stands even when nothing can be said of the diff
+        print(f"controller: no diffstat: {error}", file=sys.stderr)
+        return ""

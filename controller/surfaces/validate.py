@@ -1,0 +1,234 @@
+"""`validate`: all that can be known of a task without starting an agent, and what a run of it may cost."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import orjson
+
+from contracts.bounds import advice, check_bounded, worst_case_bytes
+from contracts.charter import Charter
+from contracts.errors import ConfigError, ControllerError
+from contracts.lint_strict import lint_claude, lint_strict
+from contracts.schema_refs import BadSchema
+from contracts.state import StateSchema
+from controller.assemble import Places, accepted, charter
+from controller.commit import REPLY_TOKENS
+from controller.contract_folder import contract_of
+from controller.render import worst_case
+from controller.surfaces.locate import load, task_path
+from controller.surfaces.prove import prove_checks
+from controller.surfaces.words import command, plain, size
+from controller.taskfile import LoadedTask, TaskFileError, effective
+from tool_adapters.git import Repo
+
+ENVELOPE = 6 * 1024  # bytes of a request that are neither prompt nor schema, measured on the real agents
+
+
+@dataclass(frozen=True)
+class AgentBound:
+    """One agent of the task: its dialect, the bytes of its reply schema, and the most that one request and a
+    whole run can be. `usd` is None where the task has no price for it."""
+
+    agent: str
+    kind: str
+    dialect: str
+    schema_bytes: int
+    request_bytes: int
+    run_tokens: int
+    usd: float | None
+
+
+@dataclass
+class Report:
+    """What was found. `sections`: name -> most bytes in a prompt. `tokens` is the bound bytes/2."""
+
+    task: str = ""
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    state_bytes: int = 0
+    sections: dict[str, int] = field(default_factory=dict)
+    prompt_bytes: int = 0
+    prompt_tokens: int = 0
+    agents: list[AgentBound] = field(default_factory=list)
+    steps: int = 0
+    proven: dict[str, bool] | None = None
+
+    @property
+    def good(self) -> bool:
+        return not self.problems
+
+
+def validate(task: Path | None, *, as_json: bool, show_effective: bool, prove: bool) -> int:
+    """0 good, 3 when something was found. Raises ConfigError where there is no task file."""
+    path = task_path(task)
+    if not path.exists():
+        raise ConfigError(f"there is no file {path}", hint="`controller init` writes one")
+    try:
+        loaded = load(task)
+    except TaskFileError as error:
+        return _told(Report(problems=list(error.problems)), as_json)
+    if show_effective:
+        return _effective(loaded, as_json)
+    report = inspect(loaded)
+    if prove and report.good:
+        try:
+            report.proven = prove_checks(loaded)
+        except ConfigError as error:
+            report.problems.append(str(error))
+    return _told(report, as_json)
+
+
+def _effective(loaded: LoadedTask, as_json: bool) -> int:
+    shown = effective(loaded.task)
+    if as_json:
+        print(orjson.dumps(shown).decode())
+        return 0
+    from ruamel.yaml import YAML
+
+    yaml, out = YAML(), io.StringIO()
+    yaml.default_flow_style = None
+    yaml.width = 110
+    yaml.dump(shown, out)
+    sys.stdout.write(out.getvalue())
+    return 0
+
+
+# ---- what is looked at --------------------------------------------------------------------------------------
+def inspect(loaded: LoadedTask) -> Report:
+    """Everything static. Never raises for what is wrong with the task: that is a problem of the report."""
+    task = loaded.task
+    report = Report(task=task.name, steps=task.budgets.steps)
+    try:
+        accepted(task)
+    except ConfigError as error:
+        report.problems.append(str(error))
+    try:
+        schema = _schema(loaded)
+    except (ConfigError, BadSchema) as error:
+        report.problems += error.problems if isinstance(error, BadSchema) else [str(error)]
+        return report
+    report.problems += [f"state schema: {one}" for one in check_bounded(schema.source)]
+    if report.problems:
+        return report
+    report.state_bytes = worst_case_bytes(schema.source)
+    for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
+        _inspect_agent(loaded, name, report)
+    report.problems += list(_repository(loaded))
+    report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
+    report.warnings += list(_warnings(loaded, report))
+    return report
+
+
+def _schema(loaded: LoadedTask) -> StateSchema:
+    contract = contract_of(loaded)
+    found = StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
+    found.initial()
+    return found
+
+
+def _inspect_agent(loaded: LoadedTask, name: str, report: Report) -> None:
+    """Compiles the transition for this agent, holds it against what its vendor takes, and adds its bounds."""
+    try:
+        law = charter(loaded, name)
+    except BadSchema as error:
+        report.problems += [
+            f"agent {name}: the state schema can't be said to it: {one}" for one in error.problems
+        ]
+        return
+    except ConfigError as error:
+        report.problems.append(f"agent {name}: {error}")
+        return
+    lint = (
+        lint_strict if law.dialect.name == "strict" else lint_claude if law.agent.kind == "claude" else None
+    )
+    faults = lint(law.dialect.schema) if lint else []
+    report.problems += [f"agent {name}: its vendor would refuse the reply schema: {one}" for one in faults]
+    parts = worst_case(law, report.state_bytes)
+    total = parts.pop("total")
+    if total >= report.prompt_bytes:
+        report.sections, report.prompt_bytes = parts, total
+        report.prompt_tokens = (total + 1) // 2
+    report.agents.append(_bound(law, total, report.steps))
+
+
+def _bound(law: Charter, prompt: int, steps: int) -> AgentBound:
+    schema, tokens = len(orjson.dumps(law.dialect.schema)), (prompt + 1) // 2
+    usd = None
+    if law.price is not None:
+        usd = round(steps * (tokens * law.price.input + REPLY_TOKENS * law.price.output) / 1e6, 2)
+    return AgentBound(
+        agent=law.agent.name,
+        kind=law.agent.kind,
+        dialect=law.dialect.name,
+        schema_bytes=schema,
+        request_bytes=2 * prompt + schema + ENVELOPE,
+        run_tokens=steps * (tokens + REPLY_TOKENS),
+        usd=usd,
+    )
+
+
+def _repository(loaded: LoadedTask) -> Iterator[str]:
+    base, repo = loaded.task.workspace.base, Places.of(loaded).repo
+    try:
+        if Repo(repo).reader().rev(base) is None:
+            where = loaded.where("workspace", "base")
+            yield f"{where}: the repository {repo} has no branch, tag or commit {base!r} (write the one to start from)"
+    except ControllerError as error:
+        yield f"{loaded.where('workspace', 'repo')}: {error}"
+
+
+def _warnings(loaded: LoadedTask, report: Report) -> Iterator[str]:
+    task = loaded.task
+    if task.sandbox.mode == "none":
+        yield "sandbox: none: commands and checks run with your rights"
+    guards = [check for check in task.checks if check.role == "guard"]
+    if not guards:
+        yield "there is no guard: nothing would notice that something else broke"
+    for check in guards:
+        if check.must_notice is None:
+            yield f"guard {check.name!r} has no must_notice: nothing proves that it sees the worktree"
+    if report.state_bytes > task.limits.state:
+        yield (
+            f"the state schema allows {size(report.state_bytes)}, limits.state {size(task.limits.state)}: "
+            "a larger state is rejected"
+        )
+    if task.budgets.usd is None:
+        yield "budgets.usd is null: only steps and tokens end the run"
+    for agent in report.agents:
+        if agent.usd is None and agent.kind != "claude" and task.budgets.usd is not None:
+            yield f"agent {agent.agent}: no price, so budgets.usd can't be enforced; steps and tokens are"
+
+
+# ---- what is said -------------------------------------------------------------------------------------------
+def _told(report: Report, as_json: bool) -> int:
+    code = 0 if report.good else 3
+    if as_json:
+        print(orjson.dumps(asdict(report) | {"good": report.good}).decode())
+        return code
+    lines: list[str] = []
+    if report.sections:
+        lines.append(f"{'prompt at most':<16}{'bytes':>10}{'tokens':>10}")
+        for name, count in [*report.sections.items(), ("total", report.prompt_bytes)]:
+            lines.append(f"  {name:<14}{count:>10,}{(count + 1) // 2:>10,}")
+        lines.append(f"state at most {report.state_bytes:,} bytes")
+    for agent in report.agents:
+        price = f"${agent.usd:,.2f}" if agent.usd is not None else "price not known here"
+        lines.append(
+            f"agent {agent.agent} ({agent.dialect} dialect): request ≤ {agent.request_bytes:,} bytes; "
+            f"{report.steps} steps ≤ {agent.run_tokens:,} tokens, {price}"
+        )
+    for name, noticed in (report.proven or {}).items():
+        lines.append(f"check {name}: " + ("notices a broken file" if noticed else "read; nothing to prove"))
+    lines += [f"warning: {line}" for line in report.warnings]
+    lines += [f"problem: {line}" for line in report.problems]
+    count = len(report.problems)
+    lines.append(f"{report.task or 'task'}: " + ("good" if not count else f"{count} to mend"))
+    if report.good and report.proven is None:
+        lines.append(f"next: {command('run')}, or `controller validate --prove-checks` first")
+    print(plain("\n".join(lines)))
+    return code

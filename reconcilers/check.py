@@ -1,0 +1,208 @@
+"""A check: a command with a pass rule. What passes here is the only proof that something is done."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio.to_thread
+
+from contracts.counts import first_trace, parse_counts, say_counts
+from contracts.paths import matches
+from contracts.ports import Ask, Ran, Runner
+from contracts.readings import CheckReading, TestCounts
+from contracts.repository import GitReader
+from contracts.task import Check
+from contracts.text import cut
+from contracts.units import argv_of
+from reconcilers.command import output
+
+CAP = 4 * 1024 * 1024
+TEXT = 8 * 1024
+LAST_LINES = 40
+# What a command that runs nothing prints about itself; such a command proves nothing, whatever it exits with.
+_NOTHING_RAN = re.compile(
+    r"\b(?:no tests? (?:ran|were run|collected|executed|to run|found)|collected 0 items|(?:ran|running) 0 tests?)\b",
+    re.I,
+)
+
+
+class CheckReconciler:
+    """Runs one check of the task in `cwd`.
+
+    pins    globs of files (relative to `cwd`) that the check rests on; `check.may_edit` releases some. A pin
+            that differs from the base fails the check, whatever the command says.
+    env     the whole environment of the command. git: read-only, of the worktree.
+    """
+
+    def __init__(
+        self,
+        check: Check,
+        *,
+        pins: tuple[str, ...],
+        cwd: Path,
+        env: Mapping[str, str],
+        runner: Runner,
+        git: GitReader,
+    ) -> None:
+        self.name, self.role = check.name, check.role
+        self.when: tuple[str, ...] = {"finish": ("finish",), "edit": ("edit", "finish")}.get(
+            check.when, ("step", "edit", "finish")
+        )
+        self._check, self._pins, self._cwd, self._env = check, pins, cwd, env
+        self._runner, self._git = runner, git
+
+    async def read(self, ask: Ask) -> CheckReading:
+        """The reading. A command that is missing or runs out of time has failed, which is known."""
+        began = time.monotonic()
+        check = self._check
+        broken = await anyio.to_thread.run_sync(self._broken_pins, ask.base)
+        if broken:
+            return self._reading(
+                ask, began, False, f"it rests on files that were changed: {_named(broken)}", broken
+            )
+        ran = await self._runner.run(
+            argv_of(check.run), cwd=self._cwd, env=self._env, timeout=check.timeout, cap=CAP, keep=True
+        )
+        said = output(ran)
+        counts = parse_counts(said)
+        failed = self._failed(ran, counts, said, ask)
+        artifact = ran.out.artifact or ran.err.artifact
+        if failed and self._no_worse(ran, counts, ask):
+            failed, why = None, f"no worse than at the start: {failed}"
+        else:
+            why = failed or _passed(ran, counts)
+        reading = self._reading(ask, began, failed is None, why)
+        return reading.model_copy(
+            update={
+                "exit": ran.exit,
+                "timed_out": ran.timed_out,
+                "counts": counts,
+                "text": excerpt(said, counts, artifact, failed is None),
+                "total": ran.out.total + ran.err.total,
+                "artifact": artifact,
+            }
+        )
+
+    def _reading(
+        self, ask: Ask, began: float, passed: bool, why: str, broken: tuple[str, ...] = ()
+    ) -> CheckReading:
+        return CheckReading(
+            name=self.name,
+            role=self.role,
+            passed=passed,
+            why=_line(why),
+            exit=None,
+            pins_broken=broken[:20],
+            tree=ask.head,
+            took=time.monotonic() - began,
+        )
+
+    def _failed(self, ran: Ran, counts: TestCounts | None, said: str, ask: Ask) -> str | None:
+        """Why the check is red, or None."""
+        check = self._check
+        if ran.refused:
+            return f"it could not be run: {ran.refused}"
+        if ran.timed_out:
+            return f"not done after {check.timeout:g} s"
+        if ran.flooded:
+            return "it wrote more than 64 MiB and was ended"
+        if ran.exit is None:
+            return "it was ended before it was done"
+        if ran.signal is not None:
+            return f"it was killed by signal {ran.signal}"
+        if ran.exit not in check.pass_exit:
+            return f"exit {ran.exit}" + (f": {say_counts(counts)}" if counts else _last(said))
+        floor = check.min_tests or ask.floor.get(f"{check.name}.passed")
+        if counts is None:
+            if floor:
+                return f"it printed no count of tests, {floor:,} passed tests are asked for"
+            return _NONE if _nothing_ran(said) else None
+        if counts.passed + counts.failed + counts.errors + counts.skipped == 0:
+            return _NONE
+        if 0 in check.pass_exit and counts.failed + counts.errors:
+            return f"exit {ran.exit}, but {say_counts(counts)}"
+        if floor and counts.passed < floor:
+            return f"only {counts.passed:,} tests passed, {floor:,} are asked for"
+        most = ask.floor.get(f"{check.name}.skipped")
+        if most is not None and counts.skipped > most:
+            return f"{counts.skipped:,} tests were skipped, at the start it was {most:,}"
+        return None
+
+    def _no_worse(self, ran: Ran, counts: TestCounts | None, ask: Ask) -> bool:
+        """Whether a guard that was red at the start, and accepted so, is red in no other way than then."""
+        floor, name = ask.floor, self.name
+        if not floor.get(f"{name}.accepted") or ran.exit is None or ran.timed_out:
+            return False
+        if f"{name}.passed" not in floor:
+            return True  # it prints no counts: red is all that was ever known of it
+        return (
+            counts is not None
+            and counts.passed >= floor[f"{name}.passed"]
+            and counts.skipped <= floor[f"{name}.skipped"]
+            and counts.failed + counts.errors <= floor[f"{name}.failed"]
+        )
+
+    def _broken_pins(self, base: str) -> tuple[str, ...]:
+        """Pinned files that differ from `base`, new ones included. One or two git processes; none without
+        pins."""
+        if not self._pins or not base:
+            return ()
+        prefix = _prefix(self._cwd, self._git.root)
+        different = {*self._git.changed(base), *self._git.status().untracked}
+        inner = (path[len(prefix) :] for path in different if path.startswith(prefix))
+        return tuple(
+            sorted(
+                path
+                for path in inner
+                if matches(path, self._pins) and not matches(path, self._check.may_edit)
+            )
+        )
+
+
+_NONE = "it ran 0 tests"
+
+
+def _nothing_ran(said: str) -> bool:
+    return len(said) < 4000 and _NOTHING_RAN.search(said) is not None
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+
+
+def _prefix(cwd: Path, root: Path) -> str:
+    inside = posixpath.relpath(cwd, root)
+    return "" if inside == "." or inside.startswith("..") else f"{inside}/"
+
+
+def _passed(ran: Ran, counts: TestCounts | None) -> str:
+    return say_counts(counts) if counts else f"exit {ran.exit}"
+
+
+def _last(said: str) -> str:
+    last = next((line.strip() for line in reversed(said.split("\n")) if line.strip()), "")
+    return f": {last}" if last else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:300]
+
+
+def excerpt(said: str, counts: TestCounts | None, artifact: str | None, passed: bool) -> str:
+    """What the agent reads of a check or test run, at most 8 KiB: counts, up to 20 failures by name, the text
+    of the first (60 lines), the last 40 lines; of a passed one only counts and the last lines."""
+    parts = [say_counts(counts)] if counts else []
+    if counts and counts.failures:
+        parts.append("\n".join(["failed:", *(f"  {name}" for name in counts.failures)]))
+    last = "\n".join(said.rstrip().split("\n")[-(5 if passed and counts else LAST_LINES) :])
+    trace = "" if passed else first_trace(said)
+    if trace and trace not in last:
+        parts.append(cut(f"first failure:\n{trace}", TEXT // 2))
+    used = sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
+    if last.strip():
+        parts.append(cut(f"end of the output:\n{last}", max(TEXT - used, 512), artifact=artifact))
+    return cut("\n\n".join(parts), TEXT, artifact=artifact)

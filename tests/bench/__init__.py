@@ -1,0 +1,1 @@
+"""Benchmarks: `scripts/bench NAME`. Progress on stderr, one JSON line on stdout."""

@@ -1,0 +1,253 @@
+"""The run's own worktree: made, repaired, set up, committed step by step, undone with nothing lost."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+
+from contracts.errors import ConfigError
+from contracts.ports import Opened, Runner
+from contracts.repository import Status
+from contracts.task import Setup, Task
+from contracts.text import clean, cut
+from tool_adapters.git import Repo
+from tool_adapters.gitdir import GitDir
+from tool_adapters.worktree import Worktree
+from tool_adapters.worktree_setup import WorktreeSetup
+
+T = TypeVar("T")
+KEY = "Skill-State-Key"
+NAMESPACE = "refs/skill-state/"
+_DIFF_READ = 1024 * 1024
+_SPOILED = b"\0 }])> made invalid by skill-state, to see whether a check notices \xff <([{ \"' \n"
+
+
+class WorktreeWorkspace:
+    """ports.Workspace over a linked Git worktree. The user's checkout, its index and every ref but the run's
+    own stay untouched.
+
+    repo     the user's repository (any folder in it). path: where the worktree is. runtime: `.agent-runtime`.
+    base     branch, tag or commit to start from. branch: the run's own. author: `NAME <MAIL>` of commits.
+    setup    run in `folder` of the worktree; copy: ignored files taken over from the checkout's `folder`.
+    """
+
+    def __init__(
+        self,
+        repo: Path,
+        *,
+        base: str,
+        branch: str,
+        path: Path,
+        runtime: Path,
+        author: str,
+        runner: Runner,
+        env: Mapping[str, str],
+        setup: Setup | None = None,
+        copy: Sequence[str] = (),
+    ) -> None:
+        self.branch, self.path, self.author = branch, path, author
+        self.work = Repo(path)
+        self._runtime = runtime
+        self._worktree = Worktree(repo, path=path, base=base, branch=branch)
+        self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
+        self._base: str | None = None
+
+    @classmethod
+    def of(
+        cls, task: Task, repo: Path, worktree: Path, runtime: Path, runner: Runner, env: Mapping[str, str]
+    ) -> WorktreeWorkspace:
+        """The workspace of a task."""
+        asked = task.workspace
+        return cls(
+            repo,
+            base=asked.base,
+            branch=task.branch,
+            path=worktree,
+            runtime=runtime,
+            author=asked.author,
+            runner=runner,
+            env=env,
+            setup=asked.setup,
+            copy=asked.copy_in,
+        )
+
+    async def open(self) -> Opened:
+        """See ports.Workspace. A clean worktree that is there costs one git process, two the first time.
+        Raises ConfigError (what is wrong with the repository, or a set-up that failed), Temporary (a lock)."""
+        made = await _thread(lambda: self._worktree.ensure(self._runtime))
+        self._base = made.base
+        notices = list(made.notices)
+        status = await _thread(self.work.status)
+        if status.branch != self.branch:
+            await _thread(self._attach)
+            notices.append(f"the worktree was not on {self.branch} any more: put back")
+            status = await _thread(self.work.status)
+        folder = self._folder(made.top)
+        did = await self._setup.bring_up(folder, made.top / folder, status, fresh=made.created)
+        if did.ran:
+            notices += did.notices
+            status = await _thread(self.work.status)
+        if status.head is None:
+            raise ConfigError(f"branch {self.branch} has no commit", where=str(self.path))
+        return Opened(
+            root=self.path,
+            branch=self.branch,
+            base=made.base,
+            head=status.head,
+            dirty=bool(status.dirty),
+            created=made.created,
+            setup=did.ran,
+            notices=tuple(notices),
+        )
+
+    def _folder(self, top: Path) -> Path:
+        """The task's folder, relative to the top of the repository."""
+        home = self._runtime.parent
+        return home.relative_to(top) if home.is_relative_to(top) else Path()
+
+    def _attach(self) -> None:
+        """HEAD back on the run's branch; files and index stay, and show as changes."""
+        self.work.engine.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch}")
+
+    async def keep(
+        self, paths: Sequence[str], message: str, trailers: Mapping[str, str], expected: str
+    ) -> str:
+        """See ports.Workspace. Raises Lost when the branch is not at `expected`."""
+        if not paths:
+            return expected
+        lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers.items()]
+        text = "\n".join([message.strip() or "step", "", *lines, ""])
+        return await _thread(
+            lambda: self.work.commit(paths, text, branch=self.branch, parent=expected, author=self.author)
+        )
+
+    async def find(self, key: str) -> str | None:
+        """See ports.Workspace."""
+
+        def look() -> str | None:
+            head = self.work.rev(self.branch)
+            if head is None or self._base is None:
+                return None
+            return self.work.find(self._base, head, KEY, key)
+
+        return await _thread(look)
+
+    async def diff(self, old: str, new: str, limit: int) -> str:
+        """See ports.Workspace."""
+        raw, total = await _thread(lambda: self.work.diff(old, new, limit=max(limit, _DIFF_READ)))
+        note = f"\n… the diff goes on for {total - len(raw):,} bytes" if total > len(raw) else ""
+        return cut(clean(raw), limit - len(note.encode())) + note
+
+    async def undo(self, head: str, keep_as: str | None = None) -> str | None:
+        """See ports.Workspace. `keep_as` is a full ref or a name below refs/skill-state/; a taken name gets a
+        number. Nested repositories are moved to `.agent-runtime/undone`, never deleted."""
+        return await _thread(lambda: self._undo(head, keep_as))
+
+    def _undo(self, head: str, keep_as: str | None) -> str | None:
+        place, status = self.work.engine.place(), self.work.status()
+        under_way = place.operation()
+        if not status.dirty and (status.head, status.branch, under_way) == (head, self.branch, None):
+            return None
+        kept = self._kept(place, status, head, keep_as) if keep_as else None
+        if status.branch != self.branch:
+            self._attach()
+        self.work.engine.run("reset", "--hard", "--quiet", head)
+        for leftover in ("rebase-merge", "rebase-apply"):
+            shutil.rmtree(place.own / leftover, ignore_errors=True)
+        for leftover in ("BISECT_LOG", "BISECT_START", "CHERRY_PICK_HEAD", "REVERT_HEAD", "MERGE_HEAD"):
+            (place.own / leftover).unlink(missing_ok=True)
+        if status.untracked or any(path.endswith(".gitignore") for path in status.dirty):
+            # Read again: what is ignored by the rules of `head` is no business of ours, whatever an edited
+            # .gitignore made of it meanwhile.
+            for path in self.work.status().untracked:
+                self._remove(path)
+        return kept
+
+    def _kept(self, place: GitDir, status: Status, head: str, keep_as: str) -> str | None:
+        """The tree as it is, as a commit under a ref of its own."""
+        name = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
+        ref, number = name, 1
+        while place.ref(ref):
+            number += 1
+            ref = f"{name}-{number}"
+        index = place.own / "skill-state-index"
+        if (place.own / "index").exists():
+            shutil.copyfile(place.own / "index", index)
+        run, env = self.work.engine.run, {"GIT_INDEX_FILE": str(index)}
+        fed = b"\0".join(path.encode("utf-8", "surrogateescape") for path in status.dirty if path[-1] != "/")
+        try:
+            run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=fed, env=env)
+            tree = run("write-tree", env=env).decode().strip()
+        finally:
+            index.unlink(missing_ok=True)
+        parent = status.head or head
+        message = f"undone: {ref.removeprefix(NAMESPACE)}\n\nThe worktree before it was put back to {head}.\n"
+        oid = self.work.commit_tree(tree, [parent], message, self.author)
+        self.work.update_ref(ref, oid, "", "kept before an undo")
+        return ref
+
+    def _remove(self, path: str) -> None:
+        target = self.path / path
+        if path.endswith("/"):
+            aside, number = self._runtime / "undone" / path.strip("/").replace("/", "-"), 1
+            while (place := aside.with_name(f"{aside.name}-{number}")).exists():
+                number += 1
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(target, place)
+        else:
+            target.unlink(missing_ok=True)
+        for folder in target.parents:
+            if folder == self.path:
+                break
+            try:
+                folder.rmdir()
+            except OSError:
+                break
+
+    async def spoil(self, path: str) -> None:
+        """Makes a tracked file (relative to the task's folder) invalid in every language; `undo` mends it.
+        Raises ConfigError when it is not there."""
+
+        def write() -> None:
+            top = GitDir.around(self._worktree.repo)
+            folder = self._folder(top.root) if top and top.root else Path()
+            target = self.path / folder / path
+            inside = target.resolve().is_relative_to(self.path.resolve())
+            tracked = inside and self.work.show("HEAD", (folder / path).as_posix()) is not None
+            if not tracked or target.is_symlink() or not target.is_file():
+                raise ConfigError(f"must_notice: {path} is not a tracked file of the repository")
+            target.write_bytes(_SPOILED + target.read_bytes())
+
+        await _thread(write)
+
+    async def start_over(self, keep_as: str) -> str | None:
+        """For a new run on a branch that an older run left: its tip is kept under `keep_as`, then branch and
+        worktree stand at the base. Returns the kept ref, or None when the branch was there already. The
+        worktree must be open."""
+
+        def reset() -> str | None:
+            assert self._base is not None, "open() comes first"
+            tip = self.work.rev(self.branch)
+            if tip is None or tip == self._base:
+                return None
+            ref = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
+            self.work.update_ref(ref, tip, None, "branch of an earlier run")
+            self.work.engine.run("reset", "--hard", "--quiet", self._base)
+            return ref
+
+        return await _thread(reset)
+
+
+def _ref_name(name: str) -> str:
+    """`name` with what Git does not allow in a ref replaced."""
+    parts = (re.sub(r"[^A-Za-z0-9@#+=_.-]|\.\.|@\{", "-", part).strip(".") or "-" for part in name.split("/"))
+    return "/".join(part.removesuffix(".lock") for part in parts if part)
+
+
+async def _thread(work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work)
