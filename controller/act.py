@@ -15,7 +15,12 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
     the worktree is put back first, and the deed is done now."""
     began = time.monotonic()
     call = ActionCall(
-        tool=staged.tool, args=staged.args, key=staged.key, step=staged.step, answer=staged.answer
+        tool=staged.tool,
+        args=staged.args,
+        key=staged.key,
+        step=staged.step,
+        answer=staged.answer,
+        head=staged.before.head or "HEAD",
     )
     action = actions[staged.tool]
     if staged.resumed:

@@ -311,9 +311,7 @@ def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord,
     return after, row
 
 
-def _stopped(
-    before: RunRecord, record: RunRecord, row: AuditRow | None
-) -> tuple[RunRecord, AuditRow | None]:
+def _stopped(before: RunRecord, record: RunRecord, row: AuditRow | None) -> tuple[RunRecord, AuditRow | None]:
     """A person's wish to stop takes effect where a step ends, or before the next launch."""
     halt = _asked_to_stop(before)
     if row is None or record.halt is not None or halt is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contracts.base import JsonObject, canonical, digest
 from contracts.charter import Charter
-from contracts.grammar import batch_problem, paths_of
+from contracts.grammar import paths_of, problem
 from contracts.merge import Path as FieldPath
 from contracts.merge import depth, merge, removed_paths, touched_paths
 from contracts.outcomes import Outcome
@@ -254,19 +254,15 @@ def _invariants(candidate: object, task: Charter) -> Reject | None:
 
 
 def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Verdict | None:
-    if tool == "batch" and (problem := batch_problem(args)):
-        return Reject(layer="policy", code="policy.batch", say=problem)
+    if wrong := problem(tool, args, task.task.actions.commands):
+        return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1])
     spec = task.spec(tool)
     if spec is None or spec.effect == "read" or (spec.effect == "none" and tool != "finish"):
         return None
     before, now = seen.git, fresh.git
     if before is None or now is None:
         return Defer(not_before=fresh.at + BACKOFF, cause="unavailable", say="the worktree could not be read")
-    try:
-        paths = paths_of(tool, args)
-    except ValueError as error:
-        return Reject(layer="policy", code="policy.patch", say=str(error))
-    for path in paths:
+    for path in paths_of(tool, args):
         if refused := task.paths.write(path, now.links):
             return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
     if (before.head, before.tree) != (now.head, now.tree):

@@ -66,7 +66,8 @@ def _grammar(task: Charter) -> str:
 def _state(record: RunRecord, task: Charter) -> str:
     ordered = task.schema.ordered(record.state)
     return (
-        "\n".join(f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items()) or "(empty)"
+        "\n".join(f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items())
+        or "(empty)"
     )
 
 
@@ -124,9 +125,7 @@ def _check(name: str, check: CheckState, step: int) -> str:
 def _correction(correction: Correction | None) -> str:
     if correction is None:
         return ""
-    head = (
-        f"Your last reply (step {correction.step}) changed nothing: {line(correction.layer, 40)}, {line(correction.code, 80)}.\n"
-    )
+    head = f"Your last reply (step {correction.step}) changed nothing: {line(correction.layer, 40)}, {line(correction.code, 80)}.\n"
     said = line(correction.say, CORRECTION // 2)
     room = CORRECTION - size(head) - size(said) - 64
     excerpt = "\n" + _data(correction.excerpt, room) if correction.excerpt else ""

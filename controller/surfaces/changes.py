@@ -1,4 +1,4 @@
-"""`diff` and `land`: what a run has changed, and putting it onto a branch."""
+"""`diff`: what a run has changed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ import sys
 from pathlib import Path
 
 from contracts.errors import ConfigError
-from contracts.outcomes import CLOSING
-from contracts.record import RunRecord
 from controller.assemble import Places
 from controller.surfaces.locate import load, newest, open_existing, wait_for
-from controller.surfaces.words import command, plural
-from tool_adapters.git import Repo
+from controller.surfaces.words import plural
+from controller.taskfile import LoadedTask
+from tool_adapters.git import ReadOnlyRepo, Repo
+from tool_adapters.gitdir import GitDir
 
 SHOWN = 12
 DIFF_BYTES = 64 * 1024 * 1024
 
 
-def diffstat(repo: Path, old: str, new: str, limit: int = SHOWN) -> str:
+def repository(loaded: LoadedTask) -> ReadOnlyRepo:
+    """The user's repository around the task, for reading. Raises ConfigError."""
+    repo = Places.of(loaded).repo
+    place = GitDir.around(repo)
+    if place is None:
+        raise ConfigError("not a Git repository", where=str(repo))
+    return Repo(place.root or place.own).reader()
+
+
+def diffstat(repo: ReadOnlyRepo, old: str, new: str, limit: int = SHOWN) -> str:
     """Files with lines added and removed, at most `limit` of them, and the sum; empty when nothing differs.
     Raises ControllerError."""
     if old == new:
         return ""
-    files = Repo(repo).reader().diffstat(old, new)
+    files = repo.diffstat(old, new)
     if not files:
         return ""
     width = max(len(file.path) for file in files[:limit])
@@ -40,25 +49,13 @@ def diff(task: Path | None, run: str | None, stat: bool) -> int:
     """Print what the run's branch changes against its base."""
     loaded = load(task)
     record = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run))
-    repo = Places.of(loaded).repo
+    repo = repository(loaded)
     if stat:
         print(diffstat(repo, record.base, record.head, limit=10_000) or "nothing changed")
         return 0
-    data, total = Repo(repo).reader().diff(record.base, record.head, limit=DIFF_BYTES)
+    data, total = repo.diff(record.base, record.head, limit=DIFF_BYTES)
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     if total > len(data):
         print(f"controller: cut {total - len(data):,} of {total:,} bytes", file=sys.stderr)
     return 0
-
-
-def settled(record: RunRecord) -> None:
-    """Raises ConfigError for a run whose work is not to be landed: unfinished, or without a change."""
-    if record.outcome not in CLOSING:
-        state = str(record.outcome) if record.outcome else "not finished"
-        raise ConfigError(
-            f"run {record.run} is {state}: its checks are not proven",
-            hint=f"`{command('run')}` goes on with it",
-        )
-    if record.head == record.base:
-        raise ConfigError(f"run {record.run} changed nothing: there is nothing to land")

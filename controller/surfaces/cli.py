@@ -125,13 +125,16 @@ def init(
     test: Annotated[
         str | None, typer.Option(help="the test command; detected when absent", show_default=False)
     ] = None,
+    done: Annotated[
+        str | None, typer.Option(help="command that exits 0 when the goal is reached", show_default=False)
+    ] = None,
     contract: Annotated[bool, typer.Option("--contract", help="also write .agent-contract/ to edit")] = False,
     no_prove: Annotated[bool, typer.Option("--no-prove", help="don't run the checks now")] = False,
 ) -> int:
     """Write a task.yaml for this repository."""
     from controller.surfaces.init import Wishes, init
 
-    return init(Wishes(name, goal, template, agent, test, contract, not no_prove))
+    return init(Wishes(name, goal, template, agent, test, done, contract, not no_prove))
 
 
 @app.command()

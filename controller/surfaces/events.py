@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from contracts.charter import Charter
-from contracts.events import Costs, Ended, GoalChange, StepEnded
+from contracts.events import Costs, Ended, GoalChange, Result, StepEnded
 from contracts.outcomes import EXIT_CODES, Outcome
 from contracts.record import RunRecord
 from controller.surfaces.words import clock, colour, command, duration, money, plural
@@ -33,7 +33,7 @@ def step_ended(before: RunRecord | None, after: RunRecord, took: float, known: b
     )
 
 
-def _result(before: RunRecord | None, after: RunRecord) -> tuple[str, str, str, str, str]:
+def _result(before: RunRecord | None, after: RunRecord) -> tuple[Result, str, str, str, str]:
     """(result, tool, sentence, layer, code)."""
     seen, wrong = after.observation, after.correction
     new = before is None or before.observation != seen
@@ -148,11 +148,11 @@ def ending(told: Ended) -> str:
         )
     lines += [f"  {line}" for line in told.diffstat.splitlines()]
     if told.run:
-        usd = told.costs.usd_micro
+        usd, about = told.costs.usd_micro, "about " if told.costs.estimated else ""
         price = money(usd or 0, told.costs.estimated, usd is not None)
         lines.append(
             f"  spent  {plural(told.costs.launches, 'agent process')}, "
-            f"{told.costs.tokens:,} tokens, {price}, {duration(told.costs.wall)}"
+            f"{about}{told.costs.tokens:,} tokens, {price}, {duration(told.costs.wall)}"
         )
     if told.next:
         lines.append(f"  next   {told.next}")

@@ -12,9 +12,10 @@ from contracts.ports import Artifacts
 from contracts.record import AuditRow, RunRecord
 from controller.assemble import Places
 from controller.stores.artifacts import FileArtifacts
+from controller.surfaces.changes import repository
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, duration, money, plain
-from tool_adapters.git import Repo
+from tool_adapters.git import ReadOnlyRepo
 
 DIFF_BYTES = 256 * 1024
 
@@ -31,7 +32,8 @@ def explain(task: Path | None, step: int | None, run: str | None, as_json: bool)
     if not of_step and (record.staged is None or record.staged.step != wanted):
         raise ConfigError(f"run {record.run} has no step {wanted}", hint=f"it is at step {record.step}")
     artifacts = FileArtifacts(places.runtime / "artifacts")
-    told = [_row(each, artifacts, places.repo) for each in of_step]
+    repo = repository(loaded)
+    told = [_row(each, artifacts, repo) for each in of_step]
     half = _half_done(record) if record.staged is not None and record.staged.step == wanted else None
     if as_json:
         found = {"run": record.run, "step": wanted, "rows": told, "half_done": half}
@@ -41,7 +43,7 @@ def explain(task: Path | None, step: int | None, run: str | None, as_json: bool)
     return 0
 
 
-def _row(kept: Row, artifacts: Artifacts, repo: Path) -> JsonObject:
+def _row(kept: Row, artifacts: Artifacts, repo: ReadOnlyRepo) -> JsonObject:
     seq, _, hash, row = kept
     found: JsonObject = {"seq": seq, "hash": hash, "row": row.model_dump(mode="json", exclude_defaults=True)}
     for name in ("prompt", "reply"):
@@ -59,9 +61,9 @@ def _artifact(artifacts: Artifacts, id: str | None) -> str | None:
         return None
 
 
-def _diff(repo: Path, row: AuditRow) -> str:
+def _diff(repo: ReadOnlyRepo, row: AuditRow) -> str:
     try:
-        data, total = Repo(repo).reader().diff(f"{row.commit}^", f"{row.commit}", limit=DIFF_BYTES)
+        data, total = repo.diff(f"{row.commit}^", f"{row.commit}", limit=DIFF_BYTES)
     except ControllerError as error:
         return f"(the commit can't be read: {error})"
     cut = f"\n… cut {total - len(data):,} of {total:,} bytes …" if total > len(data) else ""

@@ -10,9 +10,9 @@ from contracts.errors import ControllerError
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
-from controller.assemble import Places, Tools, assemble
+from controller.assemble import Tools, assemble
 from controller.rig import Rig
-from controller.surfaces.changes import diffstat
+from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.events import ended, ending, step_ended
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.progress import Lines, for_stderr
@@ -109,7 +109,7 @@ async def _worked(
 
 def _diffstat(loaded: LoadedTask, record: RunRecord) -> str:
     try:
-        return diffstat(Places.of(loaded).repo, record.base, record.head)
+        return diffstat(repository(loaded), record.base, record.head)
     except ControllerError as error:  # the outcome stands even when nothing can be said of the diff
         print(f"controller: no diffstat: {error}", file=sys.stderr)
         return ""

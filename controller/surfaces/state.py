@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import orjson
 
@@ -91,7 +92,7 @@ def _versions(loaded: LoadedTask, record: RunRecord) -> Iterator[tuple[int, floa
     for _, _, _, row in wait_for(lambda: rows(store, record.run)):
         if row.kind != "step" or "state" not in row.digests or not isinstance(row.state_patch, dict):
             continue
-        state = merge(state, row.state_patch)
+        state = cast(JsonObject, merge(state, row.state_patch))
         yield row.step, row.at, row.state_patch, state
 
 

@@ -216,11 +216,13 @@ def text(told: Json) -> str:
         lines.append(f"{check['role']:<6} {name}: {change} (read at step {check['step']})")
     for name, count in told["left"].items():
         lines.append(f"left   {name}: {count:,}")
-    spent = f"{plural(told['launches'], 'launch')}, {told['tokens']:,} tokens, "
+    about = "about " if told["estimated"] else ""
+    price = money(told["usd_micro"], told["estimated"], bool(told["usd_micro"]))
+    spent = f"{plural(told['launches'], 'launch')}, {about}{told['tokens']:,} tokens, "
     lines.append(
         f"branch {told['branch']} at {told['head'][:12]}, {plural(told['committed'], 'committed step')}"
     )
-    lines.append(f"spent  {spent}{money(told['usd_micro'], told['estimated'])}, {duration(told['wall'])}")
+    lines.append(f"spent  {spent}{price}, {duration(told['wall'])}")
     if told["next"]:
         lines.append(f"next   {told['next']}")
     return "\n".join(lines)

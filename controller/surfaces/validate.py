@@ -16,15 +16,15 @@ from contracts.errors import ConfigError, ControllerError
 from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema
 from contracts.state import StateSchema
-from controller.assemble import Places, accepted, charter
+from controller.assemble import accepted, charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
+from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.prove import prove_checks
 from controller.surfaces.words import command, plain, size
 from controller.taskfile import LoadedTask, TaskFileError, effective
-from tool_adapters.git import Repo
 
 ENVELOPE = 6 * 1024  # bytes of a request that are neither prompt nor schema, measured on the real agents
 
@@ -173,11 +173,12 @@ def _bound(law: Charter, prompt: int, steps: int) -> AgentBound:
 
 
 def _repository(loaded: LoadedTask) -> Iterator[str]:
-    base, repo = loaded.task.workspace.base, Places.of(loaded).repo
+    base = loaded.task.workspace.base
     try:
-        if Repo(repo).reader().rev(base) is None:
+        repo = repository(loaded)
+        if repo.rev(base) is None and repo.rev(f"refs/remotes/origin/{base}") is None:
             where = loaded.where("workspace", "base")
-            yield f"{where}: the repository {repo} has no branch, tag or commit {base!r} (write the one to start from)"
+            yield f"{where}: {repo.root} has no branch, tag or commit {base!r} (write the one to start from)"
     except ControllerError as error:
         yield f"{loaded.where('workspace', 'repo')}: {error}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from contracts.actions import ActionCall, ActionResult, Probed
 from contracts.ports import Action, Actions, Agent, Ask, Reconciler
 from contracts.readings import Reading
@@ -27,11 +25,7 @@ def _reader(reader: Reconciler, watch: Watch) -> Reconciler:
 class _Agent:
     def __init__(self, agent: Agent, watch: Watch) -> None:
         self._agent, self._watch = agent, watch
-        self.dialect = agent.dialect
-
-    @property
-    def profile(self) -> Any:
-        return self._agent.profile
+        self.dialect, self.profile = agent.dialect, agent.profile
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         self._watch.phase("launch", f"{self.profile.name}, prompt {prompt.bytes:,} bytes")

@@ -11,7 +11,7 @@ from contracts.text import clean
 
 
 def duration(seconds: float) -> str:
-    """ "8.2 s", "3m 12s", "2h 05m"."""
+    """Seconds as "8.2 s", "3m 12s" or "2h 05m"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -21,7 +21,7 @@ def duration(seconds: float) -> str:
 
 
 def money(micro: int, estimated: bool, known: bool = True) -> str:
-    """ "$0.42", "about $0.42 (partly estimated)"; "cost unknown" where the agent reports none and no price is set."""
+    """Micro-USD as "$0.42"; "cost unknown" where the agent reports none and the task has no price."""
     if not known and not micro:
         return "cost unknown"
     text = f"${micro / 1e6:.2f}" if micro >= 10_000 or not micro else f"${micro / 1e6:.4f}"
@@ -29,8 +29,12 @@ def money(micro: int, estimated: bool, known: bool = True) -> str:
 
 
 def size(count: int) -> str:
-    """ "812 B", "24.5 KiB"."""
-    return f"{count:,} B" if count < 10_240 else f"{count / 1024:,.1f} KiB"
+    """Bytes as "812 B", "24.5 KiB" or "3.1 GiB"."""
+    amount, units = float(count), ["B", "KiB", "MiB", "GiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount /= 1024
+        units.pop(0)
+    return f"{count:,} B" if units[0] == "B" else f"{amount:,.1f} {units[0]}"
 
 
 def clock(at: float) -> str:

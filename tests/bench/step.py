@@ -23,8 +23,8 @@ from controller.rig import Rig
 from controller.step import step
 from controller.stores.sqlite import SqliteStore, chain
 from controller.taskfile import read_task
-from tool_adapters.git import Engine
 from tests.bench.report import report, say, spread
+from tool_adapters.git import Engine
 
 TASK = """\
 version: 1
@@ -114,10 +114,6 @@ class Meter:
 
         return timed
 
-    def processes(self) -> int:
-        """Git processes started so far by this process, whichever repository object started them."""
-        return Counted.processes
-
 
 class Counted:
     """Counts what every Engine starts."""
@@ -165,67 +161,90 @@ def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> None:
         git(root, "fast-import", "--quiet", feed=feed)
 
 
-async def measure(root: Path, files: int, runs: int, figures: dict[str, Any]) -> None:
-    file = repository(root, files)
-    rig = assemble(read_task(file))
-    agent = TimedAgent(rig)
-    rig.agent, rig.hold = agent, True
-    record = await opened(rig, Options())
-    meter = Meter(rig)
-    worktree = root / ".agent-runtime/work/bench"
-    number = 0
-    for history in HISTORIES:
-        lengthen(rig, record.run, history, root, record.branch)
+class Subject:
+    """One repository with one length of history, ready to be stepped."""
+
+    def __init__(self, root: Path, files: int, history: int) -> None:
+        self.root, self.label = root, f"{files} files, history {history}"
+        self.times: dict[str, list[float]] = {"status": [], "read": [], "edit": []}
+        self.counts: dict[str, list[int]] = {"read git": [], "edit git": [], "read tx": [], "edit tx": []}
+        self.file, self.history, self.number = repository(root, files), history, 0
+
+    async def open(self) -> None:
+        self.rig = assemble(read_task(self.file))
+        self.agent = TimedAgent(self.rig)
+        self.rig.agent, self.rig.hold = self.agent, True
+        record = await opened(self.rig, Options())
+        self.run = record.run
+        lengthen(self.rig, self.run, self.history, self.root, record.branch)
+        self.meter = Meter(self.rig)
+
+    async def turn(self, counted: bool) -> None:
+        """One `git status`, one read step and one edit step."""
+        worktree = self.root / ".agent-runtime/work/bench"
+        began = time.perf_counter()
         git(worktree, "status", "--porcelain=v2")
-        times: dict[str, list[float]] = {"status": [], "read": [], "edit": []}
-        counts: dict[str, list[int]] = {"read git": [], "edit git": [], "read tx": [], "edit tx": []}
-        for turn in range(runs + 1):
+        status = time.perf_counter() - began
+        for kind in ("read", "edit"):
+            self.number += 1
+            self.agent.answer = transition(kind, self.number)
+            meter = self.meter
+            processes, commits, leases = Counted.processes, meter.commits, meter.lease_only
+            meter.acting = 0.0
             began = time.perf_counter()
-            git(worktree, "status", "--porcelain=v2")
-            status = time.perf_counter() - began
-            for kind in ("read", "edit"):
-                number += 1
-                if kind == "read":
-                    args = {"files": [{"path": f"d0/f{number % 100}.txt"}]}
-                    action = {"tool": "read_files", "args": args}
-                else:
-                    edits = [
-                        {"op": "write", "path": f"d1/f{100 + number % 100}.txt", "content": f"{number}\n"}
-                    ]
-                    action = {"tool": "edit_files", "args": {"edits": edits}}
-                agent.answer = {"state_patch": {"next_action": f"{number}"}, "action": action}
-                processes, commits, leases, meter.acting = (
-                    meter.processes(),
-                    meter.commits,
-                    meter.lease_only,
-                    0.0,
-                )
-                began = time.perf_counter()
-                after = await step(record.run, rig)
-                took = time.perf_counter() - began - meter.acting
-                if after.correction or after.halt or after.staged:
-                    raise SystemExit(f"the bench's own step did not commit: {after.correction or after.halt}")
-                if turn:  # the first turn warms the caches
-                    times[kind].append(took)
-                    counts[f"{kind} git"].append(meter.processes() - processes)
-                    counts[f"{kind} tx"].append(meter.commits - commits - (meter.lease_only - leases))
-            if turn:
-                times["status"].append(status)
-        label = f"{files} files, history {history}"
+            after = await step(self.run, self.rig)
+            took = time.perf_counter() - began - meter.acting
+            if after.correction or after.halt or after.staged:
+                raise SystemExit(f"the bench's own step did not commit: {after.correction or after.halt}")
+            if counted:
+                self.times[kind].append(took)
+                self.counts[f"{kind} git"].append(Counted.processes - processes)
+                self.counts[f"{kind} tx"].append(meter.commits - commits - (meter.lease_only - leases))
+        if counted:
+            self.times["status"].append(status)
+
+    def figures(self) -> dict[str, Any]:
+        times, label = self.times, self.label
+        found: dict[str, Any] = {f"status ms, {label}": spread([each * 1000 for each in times["status"]], 1)}
         for kind in ("read", "edit"):
             ratios = [own / status for own, status in zip(times[kind], times["status"], strict=True)]
-            figures[f"{kind} / status, {label}"] = spread(ratios)
-            figures[f"{kind} ms, {label}"] = spread([each * 1000 for each in times[kind]], 1)
-        figures[f"status ms, {label}"] = spread([each * 1000 for each in times["status"]], 1)
-        for name, found in counts.items():
-            figures[f"{name}, {label}"] = max(found)
+            found[f"{kind} / status, {label}"] = spread(ratios)
+            found[f"{kind} ms, {label}"] = spread([each * 1000 for each in times[kind]], 1)
+        return found | {f"{name}, {label}": max(counts) for name, counts in self.counts.items()}
+
+
+def transition(kind: str, number: int) -> dict[str, Any]:
+    if kind == "read":
+        action: dict[str, Any] = {
+            "tool": "read_files",
+            "args": {"files": [{"path": f"d0/f{number % 100}.txt"}]},
+        }
+    else:
+        edit = {"op": "write", "path": f"d1/f{100 + number % 100}.txt", "content": f"{number}\n"}
+        action = {"tool": "edit_files", "args": {"edits": [edit]}}
+    return {"state_patch": {"next_action": f"{number}"}, "action": action}
+
+
+async def measure(folder: Path, files: int, runs: int, figures: dict[str, Any]) -> None:
+    """The three histories of one size, turn by turn in alternation, so that a noisy minute hits all of them."""
+    subjects = [Subject(folder / f"{files}-{history}", files, history) for history in HISTORIES]
+    for subject in subjects:
+        await subject.open()
+    for turn in range(runs + 1):
+        for subject in subjects:
+            await subject.turn(counted=turn > 0)  # the first turn warms the caches
+    for subject in subjects:
+        await release(subject.rig)
+        figures |= subject.figures()
+        label = subject.label
         say(
             f"{label}: read {figures[f'read / status, {label}']} edit {figures[f'edit / status, {label}']} x status"
         )
     for kind in ("read", "edit"):
-        ends = [figures[f"{kind} ms, {files} files, history {each}"][0] for each in HISTORIES]
-        figures[f"{kind} growth 10,000 / 10, {files} files"] = round(ends[-1] / ends[0], 3)
-    await release(rig)
+        pairs = zip(subjects[0].times[kind], subjects[-1].times[kind], strict=True)
+        figures[f"{kind} growth 10,000 / 10, {files} files"] = spread(
+            [long / short for short, long in pairs], 3
+        )
 
 
 def cpu(argv: list[str], cwd: Path, runs: int = 5) -> list[float]:
@@ -249,8 +268,8 @@ def main() -> int:
     Counted.install()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for files in SIZES[:1] if asked.quick else SIZES:
-            anyio.run(measure, Path(folder) / f"r{files}", files, runs, figures)
-        where = Path(folder) / f"r{SIZES[0]}"
+            anyio.run(measure, Path(folder), files, runs, figures)
+        where = Path(folder) / f"{SIZES[0]}-{HISTORIES[0]}"
         figures["controller status, CPU ms"] = cpu([sys.executable, "-m", "controller", "status"], where)
         figures["controller --help, CPU ms"] = cpu([sys.executable, "-m", "controller", "--help"], where)
     return report("step", runs, figures, bounds(SIZES[0] if asked.quick else SIZES[1], asked.quick))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.patch import HunkError, PatchError, apply, headers, parse
+from contracts.patch import PatchError, headers, parse
+from contracts.patch_apply import HunkError, apply
 
 TEN = b"".join(b"line %d\n" % i for i in range(1, 11))
 

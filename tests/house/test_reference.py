@@ -10,7 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_reference_is_fresh() -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "scripts/reference"), "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/reference"), "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import time
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +16,14 @@ from contracts.dialects import compile_dialect
 from contracts.reply import AgentReply, Prompt
 from contracts.state import StateSchema
 from contracts.task import AgentConfig
+from tests.agents.lean import chatgpt_login
 from tests.contracts.tools import ACTIONS
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import Graces, ProcessRunner
 
 PROMPT = Prompt(1, "=== SKILL ===\nBe good.\n\n", "=== STATE ===\nx: 1\n")
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+EVERY_CHILD = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "NO_COLOR": "1"}
 NOW = datetime(2026, 11, 30, 8, 40, tzinfo=UTC).timestamp()
 KEYS = {"ANTHROPIC_API_KEY": "dummy-key", "OPENAI_API_KEY": "dummy-key"}
 HOSTILE = {
@@ -67,6 +68,37 @@ def settings(
     )
 
 
+def surround(folder: Path) -> dict[str, str]:
+    """Makes `folder` a repository full of what agents like to read, with a home beside it that is full of it,
+    too. Every such thing says LEAK. The environment that names that home."""
+    hook = {"hooks": [{"type": "command", "command": f"touch {folder}/LEAK"}]}
+    hooks = json.dumps({"hooks": {"SessionStart": [hook], "UserPromptSubmit": [hook], "Stop": [hook]}})
+    server = json.dumps({"mcpServers": {"leak": {"command": "touch", "args": [f"{folder}/LEAK"]}}})
+    toml = f'[mcp_servers.leak]\ncommand = "touch"\nargs = ["{folder}/LEAK"]\n'
+    user = folder / "user"
+    for name, text in {
+        "CLAUDE.md": "LEAK",
+        "CLAUDE.local.md": "LEAK",
+        "AGENTS.md": "LEAK",
+        ".claude/settings.json": hooks,
+        ".claude/commands/leak.md": "LEAK",
+        ".mcp.json": server,
+        ".codex/config.toml": toml,
+        "user/.claude/CLAUDE.md": "LEAK",
+        "user/.claude/settings.json": hooks,
+        "user/.claude.json": server,
+        "user/.codex/AGENTS.md": "LEAK",
+        "user/.codex/config.toml": toml,
+        "user/.codex/hooks.json": hooks,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git = ["git", "-c", "user.name=LEAK", "-c", "user.email=leak@example.org"]
+    for words in (["init", "-q", "-b", "LEAK"], ["add", "."], ["commit", "-qm", "LEAK"]):
+        subprocess.run([*git, *words], cwd=folder, env={"PATH": os.defpath, "HOME": str(user)}, check=True)
+    return {"HOME": str(user), "CLAUDE_CONFIG_DIR": str(user / ".claude"), "CODEX_HOME": str(user / ".codex")}
+
+
 def ask(agent: Any, prompt: Prompt = PROMPT) -> AgentReply:
     """One launch."""
     reply: AgentReply = anyio.run(agent.ask, prompt)
@@ -108,32 +140,10 @@ class Player:
         }
 
 
-def login(
-    path: Path, refresh: str = "rt-1", refreshed: str = "2026-11-30T08:00:00.000000Z"
-) -> dict[str, Any]:
-    """A ChatGPT login as `codex login` writes it, with tokens that no server knows."""
-    claims = {
-        "email": "someone@example.org",
-        "https://api.openai.com/auth": {"chatgpt_plan_type": "plus", "chatgpt_account_id": "acc-1"},
-    }
-    tokens = {
-        "id_token": _jwt(claims),
-        "access_token": _jwt({"sub": "someone"}),
-        "refresh_token": refresh,
-        "account_id": "acc-1",
-    }
-    written = {
-        "auth_mode": "chatgpt",
-        "OPENAI_API_KEY": "sk-beside",
-        "tokens": tokens,
-        "last_refresh": refreshed,
-    }
+def login(path: Path) -> dict[str, Any]:
+    """A ChatGPT login as `codex login` writes it, an API key beside it, with tokens that no server knows."""
+    beside = {"OPENAI_API_KEY": "sk-beside", "last_refresh": "2026-11-30T08:00:00Z"}
+    written: dict[str, Any] = {**chatgpt_login(), **beside}
     path.write_text(json.dumps(written))
     path.chmod(0o600)
     return written
-
-
-def _jwt(claims: Mapping[str, Any]) -> str:
-    parts = ({"alg": "none", "typ": "JWT"}, {"exp": int(time.time()) + 30 * 86400, **claims})
-    coded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
-    return ".".join([*coded, "c2ln"])

@@ -244,6 +244,7 @@ def test_real_with_a_key(tmp_path: Path) -> None:
     assert (reply.cls, reply.value, reply.requests) == (R.OK, FINISH, 1), reply
     assert agent.profile.version == pinned_version("claude") and agent.profile.credential == "api-key"
     (request,) = gateway.requests
+    assert b"LEAK" not in request.body and not (tmp_path / "LEAK").exists()
     assert request.headers["x-api-key"] == "dummy-key" and "authorization" not in request.headers
     assert [tool["name"] for tool in request.tools] == ["StructuredOutput"]
     assert (request.system_text, request.user_text) == (PROMPT.stable, PROMPT.volatile)
@@ -263,6 +264,7 @@ def test_real_with_a_subscription_bills_no_key(tmp_path: Path) -> None:
     (request,) = gateway.requests
     assert request.headers["authorization"] == "Bearer dummy-token" and "x-api-key" not in request.headers
     assert b"sk-billed" not in request.body
+    assert b"LEAK" not in request.body and not (tmp_path / "LEAK").exists()
     assert request.user_text == "\n/cost\n"  # no command of the CLI
 
 
@@ -272,6 +274,7 @@ def test_real_exploring_reads_only_the_worktree(tmp_path: Path) -> None:
         reply = ask(real(tmp_path, gateway, KEYS, explore="read-only", worktree=tmp_path / "tree"))
     assert reply.cls is R.OK and reply.requests is None, reply
     (request,) = gateway.requests
+    assert b"LEAK" not in request.body and not (tmp_path / "LEAK").exists()
     assert sorted(tool["name"] for tool in request.tools) == ["Glob", "Grep", "Read", "StructuredOutput"]
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
+import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,17 @@ from contracts.reply import AgentReply, ReplyClass
 from tests.agents import codex_binary, pinned_version
 from tests.agents.recordings import load
 from tests.gateway import ApiError, Gateway, Script
-from tests.tool_adapters.agent_world import DIALECTS, FINISH, HOSTILE, KEYS, NOW, Player, ask, login, settings
+from tests.tool_adapters.agent_world import (
+    DIALECTS,
+    FINISH,
+    HOSTILE,
+    KEYS,
+    NOW,
+    Player,
+    ask,
+    settings,
+    surround,
+)
 from tool_adapters.agents import launch
 from tool_adapters.agents.binary import native_codex
 from tool_adapters.agents.codex import Codex, read_events
@@ -173,11 +186,13 @@ def test_prints_its_reply_and_never_exits(tmp_path: Path, monkeypatch) -> None:
 def test_generated_configuration(tmp_path: Path) -> None:
     player = Player(tmp_path, events(message("{}"), DONE))
     made = settings(tmp_path, "codex", cli=player.path, base_url="http://127.0.0.1:1/v1", idle=90.0)
+    made = replace(made, config=made.config.model_copy(update={"options": {"effort": "high"}}))
     ask(Codex(made))
     home = tmp_path / "home/codex"
     config = tomllib.loads((home / "config.toml").read_text())
     provider = config["model_providers"][config["model_provider"]]
     assert provider["base_url"] == "http://127.0.0.1:1/v1" and provider["stream_idle_timeout_ms"] == 90_000
+    assert config["model_reasoning_effort"] == "high" and config["model"] == "gpt-6.2-sol"
     assert provider["request_max_retries"] == provider["stream_max_retries"] == 0
     assert not any(config["features"].values()) and config["project_doc_max_bytes"] == 0
     assert Path(config["model_instructions_file"]).read_text() == "=== SKILL ===\nBe good.\n\n"
@@ -207,9 +222,6 @@ def test_trimmed_catalog() -> None:
 
 
 def test_native_binary_behind_the_shim(tmp_path: Path) -> None:
-    import platform
-    import sys
-
     machine = {"x86_64": "x64", "amd64": "x64"}.get(platform.machine().lower(), "arm64")
     system = "darwin" if sys.platform == "darwin" else "linux"
     package = tmp_path / f"node_modules/@openai/codex-{system}-{machine}"
@@ -222,65 +234,6 @@ def test_native_binary_behind_the_shim(tmp_path: Path) -> None:
     assert native_codex(shim) == native and native_codex(native) == native
     native.unlink()
     assert native_codex(shim) == shim
-
-
-# ---- the lent login --------------------------------------------------------------------------------------
-REFRESH = """
-sed -e 's/rt-1/rt-2/' -e 's/2026-11-30T08:00/2026-11-30T08:30/' "$CODEX_HOME/auth.json" > "$CODEX_HOME/new"
-mv "$CODEX_HOME/new" "$CODEX_HOME/auth.json"
-"""
-
-
-def with_login(folder: Path, end: str = "exit 0") -> tuple[Player, Path, AgentReply]:
-    (folder / "user").mkdir(parents=True)
-    source = folder / "user/auth.json"
-    login(source)
-    player = Player(folder, events(message("{}"), DONE), end=f"cp $CODEX_HOME/auth.json {folder}/lent\n{end}")
-    made = settings(folder, "codex", cli=player.path, auth="subscription", auth_file=str(source))
-    agent = Codex(made)
-    assert agent.preflight() == ["agent mine: OPENAI_API_KEY is set but not passed on: auth is subscription"]
-    return player, source, ask(agent)
-
-
-def test_login_is_lent_without_the_key_beside_it(tmp_path: Path) -> None:
-    player, source, reply = with_login(tmp_path)
-    lent, own = json.loads((tmp_path / "lent").read_text()), json.loads(source.read_text())
-    assert reply.cls is R.OK and lent["tokens"] == own["tokens"]
-    assert lent["OPENAI_API_KEY"] is None and own["OPENAI_API_KEY"] == "sk-beside"
-    assert (tmp_path / "lent").stat().st_mode & 0o077 == 0
-    assert "dummy-key" not in player.env.values()
-    assert not list((tmp_path / "home").rglob("auth.json")) and [
-        path.name for path in source.parent.iterdir()
-    ] == ["auth.json"]
-
-
-def test_refreshed_tokens_are_written_back(tmp_path: Path) -> None:
-    _, source, reply = with_login(tmp_path, REFRESH)
-    own = json.loads(source.read_text())
-    assert reply.cls is R.OK and own["tokens"]["refresh_token"] == "rt-2"
-    assert own["last_refresh"].startswith("2026-11-30T08:30") and own["OPENAI_API_KEY"] == "sk-beside"
-    assert source.stat().st_mode & 0o077 == 0 and [path.name for path in source.parent.iterdir()] == [
-        "auth.json"
-    ]
-
-
-@pytest.mark.parametrize("how", ["fails", "hangs"])
-def test_refreshed_tokens_are_written_back_when_the_launch(how: str, tmp_path: Path) -> None:
-    _, source, _ = with_login(tmp_path, REFRESH + {"fails": "exit 1", "hangs": "kill -TERM $$"}[how])
-    assert json.loads(source.read_text())["tokens"]["refresh_token"] == "rt-2"
-
-
-def test_a_newer_login_of_the_user_is_left_alone(tmp_path: Path) -> None:
-    newer = (
-        f"sed -i.bak -e s/rt-1/rt-9/ -e s/T08:00/T08:35/ {tmp_path}/user/auth.json; rm {tmp_path}/user/*.bak"
-    )
-    _, source, _ = with_login(tmp_path, REFRESH + newer)
-    assert json.loads(source.read_text())["tokens"]["refresh_token"] == "rt-9"
-
-
-def test_a_logout_meanwhile_is_kept(tmp_path: Path) -> None:
-    _, source, reply = with_login(tmp_path, REFRESH + f"rm {tmp_path}/user/auth.json")
-    assert reply.cls is R.OK and not source.exists()
 
 
 @pytest.mark.parametrize(
@@ -308,7 +261,12 @@ def test_preflight_refuses(environ, config, said: str, mended_by: str, tmp_path:
 # ---- the real binary -------------------------------------------------------------------------------------
 def real(folder: Path, gateway: Gateway, environ: dict[str, str], **config) -> Codex:
     made = settings(
-        folder, "codex", {**HOSTILE, **environ}, cli=codex_binary(), base_url=gateway.url_openai, **config
+        folder,
+        "codex",
+        {**HOSTILE, **surround(folder), **environ},
+        cli=codex_binary(),
+        base_url=gateway.url_openai,
+        **config,
     )
     agent = Codex(made)
     agent.preflight()
@@ -324,24 +282,11 @@ def test_real_with_a_key(tmp_path: Path) -> None:
     assert agent.profile.version == pinned_version("codex") and agent.profile.credential == "api-key"
     assert len(gateway.requests) == 2 and len(list((tmp_path / "home").glob("catalog-*.json"))) == 1
     request = gateway.requests[0]
+    assert b"LEAK" not in request.body and not (tmp_path / "LEAK").exists()
     assert request.headers["authorization"] == "Bearer dummy-key" and request.tools == []
     assert request.prompt_text == "=== SKILL ===\nBe good.\n\n=== STATE ===\nx: 1\n" and request.added == []
     assert request.schema == DIALECTS["strict"].schema
     assert reply.usage.usd_micro == request.usage["input_tokens"] + 4 * request.usage["output_tokens"]
-
-
-def test_real_with_a_login_bills_no_key(tmp_path: Path) -> None:
-    source = tmp_path / "auth.json"
-    own = login(source)
-    reply_value = {"state_patch": [], "action": FINISH["action"]}
-    with Gateway(Script([reply_value])) as gateway:
-        agent = real(tmp_path, gateway, KEYS, auth="subscription", auth_file=str(source))
-        reply = ask(agent)
-    assert (reply.cls, reply.value) == (R.OK, reply_value), reply
-    (request,) = gateway.asked
-    assert request.headers["authorization"] == f"Bearer {own['tokens']['access_token']}"
-    assert json.loads(source.read_text()) == own
-    assert not any(b"sk-beside" in each.body for each in gateway.requests)
 
 
 def test_real_schema_refusal_costs_one_request(tmp_path: Path) -> None:

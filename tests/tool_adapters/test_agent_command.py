@@ -11,7 +11,7 @@ import pytest
 
 from contracts.errors import ConfigError
 from contracts.reply import AgentReply, ReplyClass
-from tests.tool_adapters.agent_world import DIALECTS, FINISH, PROMPT, Player, ask, settings
+from tests.tool_adapters.agent_world import DIALECTS, FINISH, PROMPT, Player, ask, settings, surround
 from tool_adapters.agents import launch
 from tool_adapters.agents.command import Command, find_object
 
@@ -146,10 +146,18 @@ def test_folder_prompt_and_environment(tmp_path: Path) -> None:
         assert player.read("ls") == ""  # empty, also after a launch that left something
     assert player.read("stdin") == PROMPT.text and player.argv == ["--fast"]
     assert set(player.env) == {
-        *("PATH", "HOME", "TMPDIR", "TZ", "LANG", "TERM", "NO_COLOR", "SKILL_STATE_SCHEMA", "MY_KEY")
+        *("PATH", "HOME", "TMPDIR", "TZ", "LANG", "TERM", "NO_COLOR", "SKILL_STATE_SCHEMA", "MY_KEY"),
+        "GIT_CEILING_DIRECTORIES",
     }
     assert json.loads(Path(player.env["SKILL_STATE_SCHEMA"]).read_text()) == DIALECTS["merge"].schema
     assert Path(player.env["HOME"]) == tmp_path / "home"
+
+
+def test_a_repository_around_the_folder_is_not_found(tmp_path: Path) -> None:
+    surround(tmp_path)
+    script = f"git rev-parse --show-toplevel > {tmp_path}/found 2>&1; printf '%s' '{GOOD}'"
+    assert ask(Command(settings(tmp_path, "command", run=["sh", "-c", script]))).cls is R.OK
+    assert "not a git repository" in (tmp_path / "found").read_text()
 
 
 def test_a_named_key_is_never_said(tmp_path: Path) -> None:

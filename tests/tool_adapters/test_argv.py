@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from contracts.reply import Prompt
-from tests.tool_adapters.agent_world import DIALECTS, HOSTILE, PROMPT, Player, ask, login, settings
+from tests.tool_adapters.agent_world import (
+    DIALECTS,
+    EVERY_CHILD,
+    HOSTILE,
+    PROMPT,
+    Player,
+    ask,
+    login,
+    settings,
+)
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
 
@@ -18,7 +27,6 @@ BOTH = {
     "CLAUDE_CODE_OAUTH_TOKEN": "the-token",
     "ANTHROPIC_AUTH_TOKEN": "the-bearer",
 }
-EVERY_CHILD = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "NO_COLOR": "1"}
 QUIET = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -35,6 +43,10 @@ QUIET = {
     "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": "120000",
 }
 RESTRICTED = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
+
+
+def every_child(folder: Path) -> dict[str, str]:
+    return {**EVERY_CHILD, "GIT_CEILING_DIRECTORIES": str(folder / "work")}
 
 
 def started(folder: Path, agent, environ: dict[str, str], prompt: Prompt = PROMPT, **config) -> Player:
@@ -58,18 +70,25 @@ def started(folder: Path, agent, environ: dict[str, str], prompt: Prompt = PROMP
     ],
 )
 def test_claude(config, lean: list[str], credential: dict[str, str], tmp_path: Path) -> None:
-    player = started(tmp_path, Claude, BOTH, **config)
+    player = started(tmp_path, Claude, BOTH, options={"effort": "high"}, **config)
     home, argv = tmp_path / "home", player.argv
     schema = argv.pop(argv.index("--json-schema") + 1)
     assert argv == [
         *("-p", *lean, "--no-session-persistence", "--tools", "", "--max-turns", "1"),
-        *("--model", "claude-sonnet-5-5", "--system-prompt-file", str(home / "system.md")),
+        *(
+            "--model",
+            "claude-sonnet-5-5",
+            "--effort",
+            "high",
+            "--system-prompt-file",
+            str(home / "system.md"),
+        ),
         *("--json-schema", "--output-format", "json"),
     ]
     assert json.loads(schema) == {k: v for k, v in DIALECTS["merge"].schema.items() if k != "$schema"}
     own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "CLAUDE_CONFIG_DIR": str(home / "claude")}
     more = {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"} if lean == ["--bare"] else {}
-    assert player.env == {**EVERY_CHILD, **QUIET, **own, **credential, **more}
+    assert player.env == {**every_child(tmp_path), **QUIET, **own, **credential, **more}
     assert (home / "system.md").read_text() == PROMPT.stable and player.read("stdin") == PROMPT.volatile
     assert player.read("cwd").strip() == str(tmp_path / "work/launch") and player.read("ls") == ""
 
@@ -101,7 +120,7 @@ def test_codex_with_a_key(tmp_path: Path) -> None:
         *("--cd", str(tmp_path / "work/launch"), "-"),
     ]
     own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "CODEX_HOME": str(home / "codex")}
-    assert player.env == {**EVERY_CHILD, **own, "SKILL_STATE_CODEX_KEY": "the-key"}
+    assert player.env == {**every_child(tmp_path), **own, "SKILL_STATE_CODEX_KEY": "the-key"}
     assert player.read("stdin") == PROMPT.volatile and player.read("ls") == ""
 
 
@@ -109,7 +128,7 @@ def test_codex_with_a_login_gets_no_key(tmp_path: Path) -> None:
     login(tmp_path / "auth.json")
     more = {"auth": "subscription", "auth_file": "~/auth.json"}
     player = started(tmp_path, Codex, {"OPENAI_API_KEY": "other", "HOME": str(tmp_path)}, **more)
-    assert set(player.env) == {*EVERY_CHILD, "HOME", "TMPDIR", "CODEX_HOME"}
+    assert set(player.env) == {*every_child(tmp_path), "HOME", "TMPDIR", "CODEX_HOME"}
 
 
 def test_proxies_reach_the_agent_and_the_venv_does_not(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from contracts.actions import Block
 from contracts.base import JsonObject, digest
 from contracts.errors import Permanent
 from contracts.grammar import MAX_PAYLOAD, inner_actions, payload
-from contracts.patch import FilePatch, HunkError, PatchError, apply, is_crlf, parse
+from contracts.patch import FilePatch, PatchError, parse
+from contracts.patch_apply import HunkError, apply, is_crlf
 from contracts.paths import compile_glob, normalise
 from contracts.text import cut
 from tool_adapters.actions.context import ActionContext
@@ -19,6 +20,7 @@ from tool_adapters.actions.syntax import syntax_error
 
 _EXCERPT = 1800
 _REPORT = 4 * 1024
+_PARSED = 200
 
 
 @dataclass
@@ -67,9 +69,9 @@ class Draft:
         return {path: None if data is None else digest(data) for path, data in self.changes().items()}
 
     def block(self) -> Block:
-        """What was done, with what no longer parses."""
+        """What was done, with what no longer parses (of the first 200 files)."""
         lines = list(self.report)
-        for path, data in self.changes().items():
+        for path, data in list(self.changes().items())[:_PARSED]:
             problem = None if data is None else syntax_error(path, data)
             if problem:
                 was = self.before[path]

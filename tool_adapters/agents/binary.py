@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -71,13 +72,15 @@ def native_codex(shim: Path) -> Path:
 
 
 def version_beside(path: Path) -> str:
-    """The version in the npm package that `path` lies in; "" when it lies in none."""
+    """The version of an agent's program, from its npm package or, where an installer keeps one file per version,
+    from its name; "" when neither says it."""
+    if re.fullmatch(r"\d+\.\d+\.\d+\S*", path.name):
+        return path.name
     for folder in list(path.parents)[:5]:
-        manifest = folder / "package.json"
-        if manifest.is_file():
-            try:
-                version = json.loads(manifest.read_text("utf-8")).get("version", "")
-            except (ValueError, OSError, AttributeError):
-                return ""
-            return str(version).split("-", 1)[0]
+        try:
+            manifest = json.loads((folder / "package.json").read_text("utf-8"))
+            if str(manifest["name"]).startswith(("@anthropic-ai/", "@openai/")):
+                return str(manifest["version"]).split("-", 1)[0]
+        except (ValueError, OSError, KeyError, TypeError):
+            continue
     return ""

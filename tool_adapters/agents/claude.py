@@ -33,6 +33,7 @@ from tool_adapters.agents.launch import (
     Folders,
     agent_environment,
     check_options,
+    effort,
     failed,
     last_line,
     start,
@@ -71,7 +72,8 @@ HINTS: Mapping[ReplyClass, str] = {
 
 
 class Claude:
-    """ports.Agent for Claude Code. Options of the task: `cli`, the path of the binary."""
+    """ports.Agent for Claude Code. Options of the task: `cli`, the path of the binary; `effort`, how much the
+    model thinks (low to max)."""
 
     kind = "claude"
     dialect_kind: Literal["merge"] = "merge"
@@ -95,7 +97,8 @@ class Claude:
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
         settings, config = self.settings, self.settings.config
-        check_options(settings, ("cli",))
+        check_options(settings, ("cli", "effort"))
+        effort(settings)
         binary = find_binary(settings, "claude", INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = claude_credential(settings)
@@ -161,6 +164,7 @@ class Claude:
         return [
             *(str(binary), "-p", *lean, "--no-session-persistence", *tools),
             *("--max-turns", str(EXPLORE_TURNS if exploring else 1), "--model", self.model),
+            *(("--effort", wanted) if (wanted := effort(self.settings)) else ()),
             *("--system-prompt-file", str(system), "--json-schema", self._schema, "--output-format", "json"),
         ]
 

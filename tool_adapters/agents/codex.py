@@ -10,6 +10,7 @@ headers, and it prints nothing while the model thinks, so from outside only `tim
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from tool_adapters.agents.launch import (
     agent_environment,
     check_options,
     cost,
+    effort,
     failed,
     last_line,
     start,
@@ -53,7 +55,8 @@ HINTS: Mapping[ReplyClass, str] = {
 
 
 class Codex:
-    """ports.Agent for the Codex CLI. Options of the task: `cli`, the path of the binary."""
+    """ports.Agent for the Codex CLI. Options of the task: `cli`, the path of the binary; `effort`, how much the
+    model thinks (low to high; absent: the model's own default)."""
 
     kind = "codex"
     dialect_kind: Literal["strict"] = "strict"
@@ -74,7 +77,8 @@ class Codex:
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
         settings, config = self.settings, self.settings.config
-        check_options(settings, ("cli",))
+        check_options(settings, ("cli", "effort"))
+        effort(settings)
         binary = self._binary()
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = codex_credential(settings)
@@ -84,6 +88,11 @@ class Codex:
                 hint="use explore: none",
             )
         notices = list(credential.notices)
+        if credential.auth_file and not os.access(credential.auth_file.parent, os.W_OK):
+            notices.append(
+                f"agent {settings.name}: refreshed tokens can't be written back to {credential.auth_file}; they are "
+                f"kept below {settings.home}"
+            )
         if binary.suffix == ".js":
             notices.append(
                 f"agent {settings.name}: no native codex beside {binary}: its node shim is started"
@@ -106,7 +115,12 @@ class Codex:
         instructions = folders.write("codex/instructions.md", text)
         schema = folders.write("codex/schema.json", orjson.dumps(settings.dialect.schema).decode())
         config = settings.config
-        toml = config_toml(self.model, credential, config.base_url, config.idle, instructions, catalog)
+        top = {"model": self.model, "model_instructions_file": str(instructions)}
+        if catalog is not None:
+            top["model_catalog_json"] = str(catalog)
+        if wanted := effort(settings):
+            top["model_reasoning_effort"] = wanted
+        toml = config_toml(top, credential, config.base_url, config.idle)
         folders.write("codex/config.toml", toml)
         login = LentLogin(credential.auth_file, home) if credential.auth_file else None
         if login:

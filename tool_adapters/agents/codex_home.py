@@ -22,26 +22,14 @@ PROVIDER = "controller"
 OPENAI_URL = "https://api.openai.com/v1"
 
 
-def config_toml(
-    model: str,
-    credential: Credential,
-    base_url: str | None,
-    idle: float,
-    instructions: Path,
-    catalog: Path | None,
-) -> str:
-    """The text of config.toml. `idle`: seconds without an event after which a stream counts as stalled.
+def config_toml(top: Mapping[str, Any], credential: Credential, base_url: str | None, idle: float) -> str:
+    """The text of config.toml: the lean configuration, the keys `top`, and the provider. `idle`: seconds without
+    an event after which a stream counts as stalled.
 
     An own provider in every mode: the built-in one tries a WebSocket first, asks for models, and takes its
     retries from elsewhere. With a login and no `base_url` Codex itself chooses the address that goes with it.
     """
-    top: dict[str, Any] = {
-        "model": model,
-        "model_provider": PROVIDER,
-        "model_instructions_file": str(instructions),
-    }
-    if catalog is not None:
-        top["model_catalog_json"] = str(catalog)
+    top = {**top, "model_provider": PROVIDER}
     if credential.auth_file is not None and base_url:
         top["chatgpt_base_url"] = base_url  # with a login it asks for account and settings, too
     provider: dict[str, Any] = {
@@ -84,43 +72,53 @@ def catalog_name(binary: Path, model: str) -> str:
 class LentLogin:
     """A login file lent to one launch: copied in, and written back when Codex refreshed its tokens.
 
-    Refresh tokens are used up by their use: a refreshed login that is not written back logs the user out.
+    Refresh tokens are used up by their use: a refreshed login that is not written back logs the user out. So a
+    copy that a killed controller left behind is looked at before it is replaced, and one that can't be written
+    back (a read-only secret) is kept and lent again.
     """
 
     def __init__(self, source: Path, home: Path) -> None:
-        self.source, self.copy = source.resolve(), home / "auth.json"
-        self._lent: Mapping[str, Any] = {}
+        self.source, self.copy, self.kept = source.resolve(), home / "auth.json", home.parent / "login.json"
 
     def lend(self, folders: Folders) -> None:
-        """Copies it. Without the API key that may stand beside the login: Codex would bill that one."""
+        """Copies the newest. Without the API key that may stand beside the login: Codex would bill that one."""
+        self.take_back()
         with _locked(self.source.parent):
             login = read_login(self.source) or {}
-        self._lent = {**login, "OPENAI_API_KEY": None}
+        kept = read_login(self.kept)
+        if kept is not None and _newer(kept, login):
+            login = kept
+        lent = {**login, "OPENAI_API_KEY": None}
         if "auth_mode" in login:
-            self._lent = {**self._lent, "auth_mode": "chatgpt"}
-        folders.write(f"{self.copy.parent.name}/{self.copy.name}", json.dumps(self._lent))
+            lent["auth_mode"] = "chatgpt"
+        folders.write(f"{self.copy.parent.name}/{self.copy.name}", json.dumps(lent))
 
-    def take_back(self) -> bool:
-        """Writes refreshed tokens back, if they changed and the source is still older; removes the copy. Whether
-        it wrote. A source that is gone (logged out meanwhile) stays gone."""
+    def take_back(self) -> None:
+        """Writes refreshed tokens back where the source still is the older, of the same account; removes the
+        copy. A source that is gone (logged out meanwhile) stays gone."""
         returned = read_login(self.copy)
-        self.copy.unlink(missing_ok=True)
-        if not returned or not has_tokens(returned) or returned.get("tokens") == self._lent.get("tokens"):
-            return False
+        if returned is None or not has_tokens(returned):
+            self.copy.unlink(missing_ok=True)
+            return
         with _locked(self.source.parent):
             present = read_login(self.source)
-            if present is None or _refreshed(present) > _refreshed(self._lent):
-                return False
-            fresh = {**present, "tokens": returned["tokens"]}
-            if "last_refresh" in returned:
-                fresh["last_refresh"] = returned["last_refresh"]
-            _replace(self.source, json.dumps(fresh, indent=2))
-        return True
+            if present is not None and _newer(returned, present):
+                fresh = {**present, "tokens": returned["tokens"], "last_refresh": returned["last_refresh"]}
+                try:
+                    _replace(self.source, json.dumps(fresh, indent=2))
+                except OSError:
+                    _replace(self.kept, json.dumps(fresh, indent=2))
+        self.copy.unlink(missing_ok=True)
 
 
-def _refreshed(login: Mapping[str, Any]) -> str:
-    """When the tokens were refreshed: RFC 3339 in UTC, which sorts as text to the second."""
-    return str(login.get("last_refresh") or "")[:19]
+def _newer(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether `one` holds the tokens of a later refresh of the same login as `other`."""
+    mine, theirs = one.get("tokens"), other.get("tokens")
+    if not isinstance(mine, dict) or not isinstance(theirs, dict) or mine == theirs:
+        return False
+    # RFC 3339 in UTC sorts as text once the Z is off: `…:00` before `…:00.5`.
+    later = str(one.get("last_refresh") or "").rstrip("Z") > str(other.get("last_refresh") or "").rstrip("Z")
+    return later and mine.get("account_id") == theirs.get("account_id")
 
 
 @contextmanager

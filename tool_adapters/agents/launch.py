@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -76,6 +77,7 @@ def agent_environment(
         "LANG": environ.get("LANG") or "C.UTF-8",
         "HOME": str(folders.home),
         "TMPDIR": str(folders.tmp),
+        "GIT_CEILING_DIRECTORIES": str(folders.work.parent),  # the empty folder may lie below a repository
         "TZ": "UTC",  # agents say the clock times of limits in their own zone
     }
     return child_environment({**network, **own, **more}, base=environ)
@@ -144,6 +146,14 @@ def failed(
         survivors=ran.survivors if ran else (),
         took=ran.took if ran else 0.0,
     )
+
+
+def effort(settings: AgentSettings) -> str | None:
+    """`options: {effort: …}`: how much the model thinks, as its CLI takes it. Raises ConfigError."""
+    value = settings.config.options.get("effort")
+    if value is not None and not (isinstance(value, str) and re.fullmatch(r"[a-z]{2,12}", value)):
+        raise ConfigError(f"agent {settings.name}: `effort` is one word", hint="such as low, medium or high")
+    return value
 
 
 def check_options(settings: AgentSettings, known: Sequence[str]) -> None:

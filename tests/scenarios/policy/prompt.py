@@ -10,7 +10,7 @@ from typing import Any
 _SECTION = re.compile(r"^=== ([A-Z]+) ===$", re.MULTILINE)
 _ITEM = re.compile(r"^ (\S+?):(\d+):(.*)$")
 _RANGE = re.compile(r"(?:^|[ :])(\S+) lines ([\d,]+)–([\d,]+) of ([\d,]+)")
-_SEARCH = re.compile(r"search (['\"])(.*)\1: ([\d,]+) lines? in ")
+_SEARCH = re.compile(r"search (['\"])(.*)\1: ([\d,]+) (?:hits?|lines?) in ")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,229 @@
+"""`init`: a task.yaml for the repository around, from what can be seen of it. Overwrites nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from contracts.base import JsonObject
+from contracts.errors import ConfigError, ControllerError
+from contracts.state import BUILTIN, StateSchema
+from controller.assemble import builtin_skill
+from controller.contract_folder import INTENT, SKILL, STATE_SCHEMA
+from controller.surfaces.detect import Line, Payer, Project, payers, project
+from controller.surfaces.locate import TASK_FILE, load
+from controller.surfaces.prove import prove_checks
+from controller.surfaces.validate import inspect
+from controller.surfaces.words import plain
+from tool_adapters.gitdir import GitDir
+
+CONTRACT = ".agent-contract"
+TEMPLATES = BUILTIN
+NO_GOAL = "Say here what shall be reached, in your own words."
+NOT_DONE = "echo 'task.yaml: check `done` needs a command that exits 0 when the goal is reached'; exit 1"
+WORKLIST = "echo 'task.yaml: a command that prints one line for each item that is left'"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user said on the command line; None: find out."""
+
+    name: str | None
+    goal: str
+    template: str
+    agent: str | None
+    test: str | None
+    done: str | None
+    contract: bool
+    prove: bool
+
+
+def init(wishes: Wishes) -> int:
+    """Write task.yaml (and the contract folder), look at it, prove its checks, name the next command. 0, or 3
+    when the checks could not be proven. Raises ConfigError where nothing can be written."""
+    here = Path.cwd()
+    base = _preflight(wishes, here)
+    seen = project(here)
+    payer = _payer(wishes.agent)
+    with_contract = wishes.contract or wishes.template != "coding"
+    text = task_text(wishes, seen, payer, base, with_contract)
+    written = [TASK_FILE]
+    if with_contract:
+        written += _write_contract(wishes)
+    Path(TASK_FILE).write_text(text, "utf-8")
+    print(f"wrote {', '.join(written)}: {seen.language} project, base {base}, agent {payer.agent}")
+    print("sandbox: none: commands and checks run with your rights")
+    if payer.missing:
+        print(f"agent {payer.agent} lacks a credential: {payer.missing}")
+    if seen.test is None and not wishes.test:
+        print("no test command was recognised: add a check with role: guard")
+    return _proven(wishes)
+
+
+def _preflight(wishes: Wishes, here: Path) -> str:
+    """The branch to start from. Raises ConfigError."""
+    if wishes.template not in TEMPLATES:
+        raise ConfigError(
+            f"there is no template {wishes.template!r}", hint=f"there are {', '.join(TEMPLATES)}"
+        )
+    for path in (TASK_FILE, CONTRACT) if wishes.contract or wishes.template != "coding" else (TASK_FILE,):
+        if Path(path).exists() or Path(path).is_symlink():
+            raise ConfigError(
+                f"{path} is there already: nothing was written", hint="edit it, or remove it first"
+            )
+    place = GitDir.around(here)
+    if place is None or place.root is None:
+        raise ConfigError(
+            "this is not a Git checkout", hint="run `git init` and commit something", where=str(here)
+        )
+    head = place.ref("HEAD")
+    if head is None:
+        raise ConfigError(
+            "the repository has no commits", hint="commit something first", where=str(place.root)
+        )
+    return place.branch() or head
+
+
+def _payer(wanted: str | None) -> Payer:
+    if wanted == "command":
+        return Payer("mine", {"kind": "command", "run": ["python3", "agent.py"]}, "none")
+    found = list(payers(os.environ))
+    for payer in found:
+        if wanted in (None, payer.agent):
+            return payer
+    if wanted not in (None, "claude", "codex"):
+        raise ConfigError(f"there is no agent {wanted!r}", hint="claude, codex, or command")
+    name = wanted or "claude"
+    package = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex"}[name]
+    settings = {"auth": "subscription"} if name == "claude" else {"auth": "api-key"}
+    return Payer(name, settings, "", f"`{name}` is not on the PATH: npm install -g {package}")
+
+
+def _proven(wishes: Wishes) -> int:
+    loaded = load(None)
+    report = inspect(loaded)
+    for problem in report.problems:
+        print(plain(f"problem: {problem}"))
+    if report.problems:
+        print(f"next: mend {TASK_FILE}, then `controller validate`")
+        return 3
+    if wishes.prove:
+        try:
+            for name, noticed in prove_checks(loaded).items():
+                print(f"check {name}: " + ("proven to see the worktree" if noticed else "can be read"))
+        except ControllerError as error:
+            print(plain(f"the checks are not proven: {error}"))
+            print(f"next: mend {TASK_FILE}, then `controller validate --prove-checks`")
+            return 3
+    if wishes.goal and wishes.done:
+        print("next: controller run")
+    else:
+        missing = [
+            word for word, given in (("goal", wishes.goal), ("check `done`", wishes.done)) if not given
+        ]
+        print(f"next: write the {' and the '.join(missing)} in {TASK_FILE}, then `controller run`")
+    return 0
+
+
+# ---- the file ---------------------------------------------------------------------------------------------
+def task_text(wishes: Wishes, seen: Project, payer: Payer, base: str, with_contract: bool) -> str:
+    """The text of task.yaml. Every value is written as JSON, which YAML reads without surprises."""
+    test: Line | None = wishes.test or seen.test
+    goal = f"contract: {CONTRACT}" if with_contract else f"goal: {_value(wishes.goal or NO_GOAL)}"
+    parts = [
+        "# A maintenance task. `controller validate` looks at it, `controller run` carries it through.",
+        "# What may stand here: `controller schema task`.",
+        "version: 1",
+        f"name: {wishes.name or _name(Path.cwd().name)}",
+        goal,
+        f"agent: {{use: {payer.agent}}}          # `controller run --agent NAME` takes another one",
+        "agents:",
+        f"  {payer.agent}: {_value(payer.settings)}",
+        "workspace:",
+        f"  base: {_value(base)}",
+        '  scope: ["**"]               # what may be changed',
+        *_setup(seen),
+        "sandbox: {mode: none}         # commands and checks run with your rights",
+    ]
+    if wishes.template in ("batch", "warehouse"):
+        parts += [
+            "authorities:",
+            f"  remaining: {_value({'use': 'command', 'run': WORKLIST, 'worklist': True})}",
+        ]
+    if test is not None:
+        parts += [
+            "actions:",
+            "  commands:                   # what the agent may run",
+            f"    test: {_value({'run': test, 'timeout': '15m'})}",
+        ]
+    parts += [
+        "checks:                       # the only way to be done",
+        "  - name: done                # a goal: red now, green when done",
+        "    role: goal",
+        f"    run: {_value(wishes.done or NOT_DONE)}",
+    ]
+    if test is not None:
+        parts += [
+            "  - name: tests               # a guard: green now, must stay green",
+            "    role: guard",
+            f"    run: {_value(test)}",
+        ]
+        if seen.vital:
+            parts.append(
+                f"    must_notice: {_value(seen.vital)}   # broken on purpose once: the check must see it"
+            )
+    parts.append("budgets: {steps: 50, tokens: 1500000, usd: 10, wall: 4h, rejections: 5}")
+    return "\n".join(parts) + "\n"
+
+
+def _setup(seen: Project) -> list[str]:
+    if not seen.setup:
+        return []
+    lines = [
+        "  setup:                      # makes a fresh worktree usable; nothing of your checkout is linked in"
+    ]
+    lines.append("    run:")
+    lines += [f"      - {_value(line)}" for line in seen.setup]
+    if seen.when:
+        lines.append(f"    when: {_value(list(seen.when))}")
+    lines.append("    network: true")
+    return lines
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")[:40] or "task"
+
+
+def _write_contract(wishes: Wishes) -> list[str]:
+    """The contract folder of a template: intent, skill, state schema."""
+    folder = Path(CONTRACT)
+    folder.mkdir()
+    intent: JsonObject = {
+        "version": 1,
+        "goal": wishes.goal or NO_GOAL,
+        "success_criteria": [],
+        "constraints": [],
+    }
+    texts = {
+        INTENT: json.dumps(intent, indent=2, ensure_ascii=False) + "\n",
+        SKILL: _skill(wishes.template),
+        STATE_SCHEMA: json.dumps(StateSchema.builtin(wishes.template).source, indent=2, ensure_ascii=False)
+        + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+    return [f"{CONTRACT}/{name}" for name in texts]
+
+
+def _skill(template: str) -> str:
+    if template == "coding":
+        return builtin_skill("coding")
+    return resources.files("controller").joinpath("templates", template, SKILL).read_text("utf-8")

@@ -1,0 +1,122 @@
+"""One scenario: a checkout with its task file, worked on by the real controller, and what is there afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from tests.agents.binaries import claude_binary, codex_binary
+from tests.agents.lean import CLAUDE_MODEL, CODEX_MODEL, DUMMY_KEY
+from tests.scenarios import fetch
+
+Json = dict[str, Any]
+HERE = Path(__file__).resolve().parent
+POLICY = HERE / "policy"
+PYTHON2 = r"^from __future__|class .*\(.*object\):|sys\.version_info|\bPY2\b"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the controller that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Json]:
+        """Standard output as JSON Lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def outcome(self) -> str | None:
+        """The outcome that the last line tells."""
+        found: str | None = self.lines[-1]["outcome"]
+        return found
+
+
+class Scenario:
+    """`task` is drop-six or drop-python2, `folder` an empty folder for it, `url` a model gateway's."""
+
+    def __init__(self, task: str, folder: Path, url: str = "", agents: Json | None = None) -> None:
+        self.task, self.folder = task, folder
+        self.branch = f"skill-state/{task}"
+        self.root = fetch.checkout(folder / "checkout")
+        self.home = folder / "home"
+        self.home.mkdir()
+        values = {
+            "AGENTS": json.dumps(agents or _agents(url)),
+            "PYTHON": sys.executable,
+            "WHEELS": str(fetch.wheels()),
+            "PINS": str(fetch.PINS),
+            "PYTHON2": json.dumps(PYTHON2),
+        }
+        text = Template((HERE / f"{task}.yaml").read_text()).safe_substitute(values)
+        (self.root / "task.yaml").write_text(text)
+        if "contract:" in text:
+            schema = (HERE / "contract" / "state.schema.json").read_text()
+            (self.root / ".agent-contract").mkdir()
+            (self.root / ".agent-contract" / "state.schema.json").write_text(schema)
+
+    def controller(self, *words: str) -> Call:
+        """`controller WORDS` in the checkout, with nothing of this machine's environment but the PATH."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC"}
+        env |= {"ANTHROPIC_API_KEY": DUMMY_KEY, "CODEX_API_KEY": DUMMY_KEY}
+        done = subprocess.run(
+            [sys.executable, "-m", "controller", *words],
+            cwd=self.root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+        return Call(done.returncode, done.stdout, done.stderr)
+
+    def git(self, *words: str) -> str:
+        """What git prints in the checkout."""
+        return fetch.git(self.root, *words).strip()
+
+    @property
+    def tree(self) -> str:
+        """The tree of the run's branch."""
+        return self.git("rev-parse", f"{self.branch}^{{tree}}")
+
+    @property
+    def state(self) -> Json:
+        """Σ as it stands."""
+        call = self.controller("state", "export")
+        assert call.code == 0, call.err
+        found: Json = json.loads(call.out)
+        return found
+
+    @property
+    def audit(self) -> list[Json]:
+        """The rows of the audit."""
+        return self.controller("log", "--json").lines
+
+
+def by_command(script: Path = POLICY) -> Json:
+    """The entry of an agent that is a program: a fresh process for each step."""
+    return {"kind": "command", "run": [sys.executable, "-I", str(script)]}
+
+
+def _agents(url: str) -> Json:
+    if not url:
+        return {"command": by_command()}
+    price = {"input": 1, "cached": 0.1, "output": 5}
+    claude = {
+        "model": CLAUDE_MODEL,
+        "auth": "api-key",
+        "base_url": url,
+        "options": {"cli": str(claude_binary())},
+    }
+    codex = {"model": CODEX_MODEL, "auth": "api-key", "base_url": f"{url}/v1", "price": price}
+    codex["options"] = {"cli": str(codex_binary())}
+    return {"command": by_command(), "claude": claude, "codex": codex}

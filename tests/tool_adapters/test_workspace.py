@@ -1,0 +1,478 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from contracts.errors import ConfigError, Lost, Permanent, Temporary
+from contracts.ports import Opened
+from contracts.task import Setup
+from tests.tool_adapters.repositories import git, repository, write
+from tool_adapters.landing import land
+from tool_adapters.process import ProcessRunner, child_environment
+from tool_adapters.workspace import WorktreeWorkspace
+
+BRANCH = "skill-state/t"
+TRAILERS = {"Skill-State-Run": "t@abc#1", "Skill-State-Step": "1", "Skill-State-Key": "k1"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "repo")
+
+
+def make(root: Path, **more: Any) -> WorktreeWorkspace:
+    runtime = root / ".agent-runtime"
+    asked = {
+        "base": "main",
+        "branch": BRANCH,
+        "path": runtime / "work/t",
+        "runtime": runtime,
+        "author": "skill-state <noreply@localhost>",
+        "runner": ProcessRunner(runtime / "spool"),
+        "env": child_environment(),
+    }
+    return WorktreeWorkspace(root, **(asked | more))
+
+
+def do(awaitable: Awaitable[Any]) -> Any:
+    async def go() -> Any:
+        return await awaitable
+
+    return anyio.run(go)
+
+
+def opened(root: Path, **more: Any) -> tuple[WorktreeWorkspace, Opened]:
+    workspace = make(root, **more)
+    return workspace, do(workspace.open())
+
+
+def snapshot(root: Path) -> tuple[str, ...]:
+    """Everything of the user's: HEAD, index, refs outside the run's own, files."""
+    refs = git(root, "for-each-ref").splitlines()
+    return (
+        (root / ".git/HEAD").read_text(),
+        git(root, "ls-files", "-s"),
+        git(root, "status", "--porcelain"),
+        *(line for line in refs if "skill-state" not in line),
+    )
+
+
+# ---- making and reusing -------------------------------------------------------------------------------------
+def test_open_makes_it_then_reuses_it_for_two_processes_at_most(root: Path) -> None:
+    before = snapshot(root)
+    workspace, at = opened(root)
+    assert at.created and not at.dirty and at.base == at.head == git(root, "rev-parse", "main")
+    assert (at.root / "src/b.txt").read_text() == "two\n"
+    assert git(at.root, "branch", "--show-current") == BRANCH
+    assert snapshot(root) == before, "the user's checkout is as it was, and .agent-runtime hides itself"
+    fresh = make(root)
+    again = do(fresh.open())
+    assert (again.created, again.head, again.notices) == (False, at.head, ())
+    assert fresh.work.processes <= 2
+    spent = fresh.work.processes
+    do(fresh.open())
+    assert fresh.work.processes == spent + 1
+    assert workspace.path == again.root
+
+
+def test_uncommitted_files_of_the_checkout_are_named_and_stay(root: Path) -> None:
+    write(root, {"a.txt": "mine\n", "mine.txt": "m"})
+    _, at = opened(root)
+    assert any("a.txt" in notice and "mine.txt" in notice for notice in at.notices)
+    assert (at.root / "a.txt").read_text() == "one\n"
+    assert (root / "a.txt").read_text() == "mine\n"
+
+
+def test_folder_deleted_by_hand_is_made_again_with_its_commits(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "kept\n"})
+    head = do(workspace.keep(["a.txt"], "s", TRAILERS, at.head))
+    shutil.rmtree(at.root)
+    _, again = opened(root)
+    assert again.created and again.head == head and again.base == at.base
+    assert (again.root / "a.txt").read_text() == "kept\n"
+
+
+def test_killed_during_creation_is_repaired(root: Path) -> None:
+    _, at = opened(root)
+    admin = root / ".git/worktrees/t"
+    (admin / "locked").write_text("initializing")
+    (admin / "index").unlink()
+    (at.root / "src/b.txt").unlink()
+    _, again = opened(root)
+    assert again.created and (again.root / "src/b.txt").exists() and not again.dirty
+
+
+def test_killed_after_the_branch_was_made(root: Path) -> None:
+    git(root, "branch", BRANCH)
+    assert opened(root)[1].created
+
+
+def test_moved_repository_is_repaired(root: Path, tmp_path: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "half-done\n"})
+    root.rename(tmp_path / "renamed")
+    _, again = opened(tmp_path / "renamed")
+    assert again.dirty and not again.created
+    assert (again.root / "a.txt").read_text() == "half-done\n"
+    assert git(again.root, "status", "--porcelain") == "M a.txt"
+    assert workspace.path != again.root
+
+
+def test_detached_or_switched_worktree_is_put_back_on_its_branch(root: Path) -> None:
+    _, at = opened(root)
+    git(at.root, "switch", "-q", "--detach")
+    git(at.root, "commit", "-q", "--allow-empty", "-m", "astray")
+    _, again = opened(root)
+    assert again.head == at.head and git(again.root, "branch", "--show-current") == BRANCH
+    assert any("put back" in notice for notice in again.notices)
+
+
+def test_stale_lock_is_removed_a_young_one_respected(root: Path) -> None:
+    opened(root)
+    lock = root / ".git/worktrees/t/index.lock"
+    lock.touch()
+    with pytest.raises(Temporary):
+        opened(root)
+    os.utime(lock, (1, 1))
+    _, at = opened(root)
+    assert not lock.exists() and any("lock" in notice for notice in at.notices)
+
+
+def test_a_linked_worktree_of_the_user_is_a_checkout_too(root: Path, tmp_path: Path) -> None:
+    git(root, "worktree", "add", "-q", "-b", "feature", str(tmp_path / "linked"))
+    write(tmp_path / "linked", {"f.txt": "f"})
+    git(tmp_path / "linked", "add", "-A")
+    git(tmp_path / "linked", "commit", "-qm", "f")
+    _, at = opened(tmp_path / "linked", base="feature")
+    assert (at.root / "f.txt").exists()
+
+
+# ---- what is refused, by name -------------------------------------------------------------------------------
+def test_not_a_repository_bare_and_without_commits(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ConfigError, match="not a Git repository"):
+        opened(tmp_path / "none")
+    (tmp_path / "unborn").mkdir()
+    git(tmp_path / "unborn", "init", "-q", "-b", "main")
+    with pytest.raises(ConfigError, match="no commits"):
+        opened(tmp_path / "unborn")
+    git(tmp_path, "clone", "-q", "--bare", str(root), "bare.git")
+    with pytest.raises(ConfigError, match="bare"):
+        opened(tmp_path / "bare.git")
+
+
+def conflict(root: Path) -> None:
+    git(root, "switch", "-q", "-c", "other")
+    write(root, {"a.txt": "theirs\n"})
+    git(root, "commit", "-qam", "theirs")
+    git(root, "switch", "-q", "main")
+    write(root, {"a.txt": "ours\n"})
+    git(root, "commit", "-qam", "ours")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("merge", ["merge", "other"]),
+        ("rebase", ["rebase", "other"]),
+        ("cherry-pick", ["cherry-pick", "other"]),
+        ("revert", ["revert", "--no-edit", "HEAD~1"]),
+        ("bisect", ["bisect", "start"]),
+    ],
+)
+def test_operation_under_way_is_named_and_not_aborted(root: Path, name: str, command: list[str]) -> None:
+    conflict(root)
+    if name == "revert":
+        write(root, {"a.txt": "third\n"})
+        git(root, "commit", "-qam", "third")
+    git(root, *command, check=False)
+    before = snapshot(root)
+    with pytest.raises(ConfigError, match=f"middle of a {name}"):
+        opened(root)
+    assert snapshot(root) == before
+    git(root, name, "reset" if name == "bisect" else "--abort")
+    assert opened(root)[1].created
+
+
+def test_operation_in_the_worktree_itself_is_named(root: Path) -> None:
+    conflict(root)
+    _, at = opened(root)
+    git(at.root, "merge", "other", check=False)
+    with pytest.raises(ConfigError, match=r"worktree is in the middle of a merge"):
+        opened(root)
+
+
+def test_missing_base_shallow_base_and_remote_base(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'dev' is no branch.*on main"):
+        opened(root, base="dev")
+    first = git(root, "rev-parse", "HEAD")
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{root}", "shallow")
+    with pytest.raises(ConfigError, match=r"shallow.*fetch-depth"):
+        opened(tmp_path / "shallow", base=first)
+    clone = tmp_path / "shallow"
+    git(clone, "switch", "-q", "--detach")
+    git(clone, "branch", "-q", "-D", "main")
+    _, at = opened(clone)
+    assert any("origin/main" in notice for notice in at.notices)
+
+
+def test_branch_checked_out_elsewhere_and_folder_in_the_way(root: Path, tmp_path: Path) -> None:
+    git(root, "switch", "-q", "-c", BRANCH)
+    with pytest.raises(ConfigError, match="checked out in"):
+        opened(root)
+    git(root, "switch", "-q", "main")
+    write(root, {".agent-runtime/work/t/precious.txt": "p"})
+    with pytest.raises(ConfigError, match="in the way"):
+        opened(root)
+    assert (root / ".agent-runtime/work/t/precious.txt").exists()
+
+
+# ---- keep ---------------------------------------------------------------------------------------------------
+def test_keep_commits_with_trailers_and_is_found_again(root: Path) -> None:
+    user = snapshot(root)
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "new\n", "n/new.txt": "n\n", "stray.txt": "s"})
+    hook = root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    head = do(workspace.keep(["a.txt", "n/new.txt"], "step 1: edit", TRAILERS, at.head))
+    body = git(root, "log", "-1", "--format=%an <%ae>|%cn|%s|%(trailers:only,unfold)", BRANCH)
+    assert body.startswith(
+        "skill-state <noreply@localhost>|skill-state|step 1: edit|Skill-State-Run: t@abc#1"
+    )
+    assert git(root, "rev-parse", BRANCH) == head
+    assert git(at.root, "status", "--porcelain") == "?? stray.txt"
+    assert do(workspace.find("k1")) == head and do(workspace.find("k2")) is None
+    assert do(workspace.keep([], "nothing", TRAILERS, head)) == head
+    assert "+new" in do(workspace.diff(at.head, head, 4000))
+    assert snapshot(root) == user
+
+
+def test_keep_is_lost_when_the_branch_is_elsewhere(root: Path) -> None:
+    workspace, at = opened(root)
+    git(at.root, "commit", "-q", "--allow-empty", "-m", "somebody")
+    write(at.root, {"a.txt": "new\n"})
+    with pytest.raises(Lost):
+        do(workspace.keep(["a.txt"], "s", TRAILERS, at.head))
+
+
+def test_diff_is_bounded(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "line\n" * 9000})
+    head = do(workspace.keep(["a.txt"], "s", TRAILERS, at.head))
+    shown = do(workspace.diff(at.head, head, 2000))
+    assert len(shown.encode()) <= 2000 and shown.startswith("diff --git") and "cut" in shown
+
+
+# ---- undo ---------------------------------------------------------------------------------------------------
+def test_undo_keeps_the_tree_then_puts_everything_back(root: Path) -> None:
+    user = snapshot(root)
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "bad\n", "deep/er/new.txt": "n\n", "x.log": "ignored\n", "staged.txt": "s\n"})
+    (at.root / "src/b.txt").unlink()
+    (at.root / "link").symlink_to("/etc/passwd")
+    git(at.root, "add", "staged.txt")
+    ref = do(workspace.undo(at.head, "t@abc#1/undone/3"))
+    assert ref == "refs/skill-state/t@abc#1/undone/3"
+    assert git(at.root, "status", "--porcelain") == ""
+    assert (at.root / "a.txt").read_text() == "one\n" and (at.root / "src/b.txt").exists()
+    assert not (at.root / "deep").exists() and not (at.root / "link").is_symlink()
+    assert (at.root / "x.log").read_text() == "ignored\n"
+    kept = git(root, "diff", "--name-status", at.head, ref).splitlines()
+    assert kept == ["M\ta.txt", "A\tdeep/er/new.txt", "A\tlink", "D\tsrc/b.txt", "A\tstaged.txt"]
+    assert git(root, "show", f"{ref}:deep/er/new.txt") == "n"
+    assert snapshot(root) == user
+    assert do(workspace.undo(at.head, "x")) is None
+    write(at.root, {"a.txt": "again\n"})
+    assert do(workspace.undo(at.head, "t@abc#1/undone/3")) == f"{ref}-2"
+
+
+def test_undo_without_a_name_keeps_nothing(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "bad\n", "n": "n"})
+    assert do(workspace.undo(at.head)) is None
+    assert git(at.root, "status", "--porcelain") == "" and git(root, "for-each-ref", "refs/skill-state") == ""
+
+
+def test_undo_leaves_ignored_files_even_when_gitignore_was_edited(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"x.log": "ignored\n", "venv.log/big": "b"})
+    write(at.root, {".gitignore": "\n"})
+    do(workspace.undo(at.head, "u"))
+    assert (at.root / "x.log").exists() and (at.root / "venv.log/big").exists()
+    assert git(at.root, "status", "--porcelain") == ""
+
+
+def test_undo_of_file_turned_folder_and_folder_turned_file(root: Path) -> None:
+    workspace, at = opened(root)
+    (at.root / "a.txt").unlink()
+    write(at.root, {"a.txt/inner": "i"})
+    shutil.rmtree(at.root / "src")
+    write(at.root, {"src": "file"})
+    do(workspace.undo(at.head, "u"))
+    assert git(at.root, "status", "--porcelain") == ""
+    assert (at.root / "a.txt").read_text() == "one\n" and (at.root / "src/b.txt").exists()
+    assert git(root, "show", "refs/skill-state/u:src") == "file"
+
+
+def test_undo_of_commits_switches_and_a_conflicted_merge(root: Path) -> None:
+    conflict(root)
+    workspace, at = opened(root)
+    git(at.root, "commit", "-q", "--allow-empty", "-m", "by the agent")
+    lost = git(at.root, "rev-parse", "HEAD")
+    git(at.root, "merge", "other", check=False)
+    ref = do(workspace.undo(at.head, "u"))
+    assert git(root, "rev-parse", BRANCH) == at.head
+    assert git(root, "rev-parse", f"{ref}^") == lost
+    assert do(make(root).open()).dirty is False
+
+
+def test_undo_moves_nested_repositories_aside(root: Path) -> None:
+    workspace, at = opened(root)
+    repository(at.root / "vendor/nested", {"precious": "p"})
+    do(workspace.undo(at.head, "u"))
+    assert git(at.root, "status", "--porcelain") == ""
+    assert list((root / ".agent-runtime/undone").rglob("precious"))
+
+
+def test_spoil_makes_a_tracked_file_invalid_and_undo_mends_it(root: Path) -> None:
+    workspace, at = opened(root)
+    do(workspace.spoil("a.txt"))
+    with pytest.raises(SyntaxError):
+        compile((at.root / "a.txt").read_bytes(), "a", "exec")
+    do(workspace.undo(at.head))
+    assert (at.root / "a.txt").read_text() == "one\n"
+    write(at.root, {"x.log": ""})
+    for wrong in ("no.txt", "x.log", "src", "../../../a.txt"):
+        with pytest.raises(ConfigError, match="must_notice"):
+            do(workspace.spoil(wrong))
+
+
+def test_start_over_keeps_the_old_tip(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"a.txt": "old run\n"})
+    head = do(workspace.keep(["a.txt"], "s", TRAILERS, at.head))
+    assert do(workspace.start_over("t#1/branch")) == "refs/skill-state/t#1/branch"
+    assert git(root, "rev-parse", "refs/skill-state/t#1/branch") == head
+    assert do(workspace.open()).head == at.base
+    assert do(workspace.start_over("t#2/branch")) is None
+
+
+# ---- set-up -------------------------------------------------------------------------------------------------
+def test_setup_runs_when_made_and_when_its_files_change(root: Path) -> None:
+    asked = Setup(run=(("sh", "-c", "echo x >> count.log"), "cat a.txt > made.txt"), when=("a.txt",))
+    workspace, at = opened(root, setup=asked)
+    assert at.setup and not at.dirty, "what set-up made is ignored from now on"
+    assert (at.root / "made.txt").read_text() == "one\n"
+    assert do(workspace.open()).setup is False and do(make(root, setup=asked).open()).setup is False
+    write(at.root, {"a.txt": "changed\n"})
+    head = do(workspace.keep(["a.txt"], "s", TRAILERS, at.head))
+    again = do(workspace.open())
+    assert again.setup and (at.root / "count.log").read_text() == "x\nx\n"
+    assert (at.root / "made.txt").read_text() == "changed\n"
+    do(workspace.undo(head))
+    assert (at.root / "made.txt").exists(), "the set-up's files survive an undo"
+    assert not list(at.root.glob("*setup*")) and git(root, "status", "--porcelain") == ""
+
+
+def test_failing_setup_is_a_config_error_and_is_tried_again(root: Path) -> None:
+    asked = Setup(run=("echo building; echo 'no such package' >&2; exit 3",))
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"(?s)exit 3.*building.*no such package"):
+            opened(root, setup=asked)
+    with pytest.raises(ConfigError, match="no-such-tool"):
+        opened(root, setup=Setup(run=(("no-such-tool",),)))
+    with pytest.raises(ConfigError, match="not done after"):
+        opened(root, setup=Setup(run=("sleep 30",), timeout=0.3))
+    assert opened(root, setup=Setup(run=("true",)))[1].setup
+
+
+def test_setup_that_changes_tracked_files_is_put_back_and_reported(root: Path) -> None:
+    _, at = opened(root, setup=Setup(run=("echo lock >> a.txt",)))
+    assert not at.dirty and any("a.txt" in notice for notice in at.notices)
+
+
+def test_setup_sees_no_variables_of_the_caller(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/leak")
+    monkeypatch.setenv("VIRTUAL_ENV", "/leak")
+    _, at = opened(root, setup=Setup(run=("env > env.log",)))
+    assert "/leak" not in (at.root / "env.log").read_text()
+
+
+def test_ignored_files_are_copied_in_once(root: Path) -> None:
+    write(root, {"local.log": "l", "conf/x.log/y": "y", "free.cfg": "f"})
+    _, at = opened(root, copy=("local.log", "conf/*.log", "free.cfg", "none.log"))
+    assert (at.root / "local.log").read_text() == "l" and (at.root / "conf/x.log/y").exists()
+    assert not at.dirty, "what was copied in is no change, ignored in the repository or not"
+    assert any("none.log" in notice for notice in at.notices)
+
+
+# ---- landing ------------------------------------------------------------------------------------------------
+def worked(root: Path) -> tuple[WorktreeWorkspace, str]:
+    workspace, at = opened(root)
+    head = at.head
+    for n in (1, 2):
+        write(at.root, {"a.txt": f"step {n}\n"})
+        head = do(workspace.keep(["a.txt"], f"step {n}", TRAILERS, head))
+    return workspace, head
+
+
+@pytest.mark.parametrize("mode", ["squash", "ff"])
+def test_land_onto_the_clean_checkout_and_onto_another_branch(root: Path, mode: Any) -> None:
+    git(root, "branch", "release")
+    _, head = worked(root)
+    landed = land(root, BRANCH, "main", mode, "the whole\n")
+    assert (root / "a.txt").read_text() == "step 2\n" and git(root, "status", "--porcelain") == ""
+    assert git(root, "log", "-1", "--format=%s", "main") == ("the whole" if mode == "squash" else "step 2")
+    assert (landed.new == head) == (mode == "ff") and [file.path for file in landed.files] == ["a.txt"]
+    assert land(root, BRANCH, "release", mode, "the whole").checkout is None
+    assert git(root, "show", "release:a.txt") == "step 2"
+    if mode == "ff":
+        with pytest.raises(Permanent, match="nothing to land"):
+            land(root, BRANCH, "main", mode, "x")
+
+
+def test_land_refuses_a_dirty_checkout_and_touches_nothing(root: Path) -> None:
+    worked(root)
+    write(root, {"src/b.txt": "mine\n"})
+    before = snapshot(root)
+    with pytest.raises(ConfigError, match=r"uncommitted changes: src/b\.txt"):
+        land(root, BRANCH, "main", "squash", "x")
+    assert snapshot(root) == before and (root / "src/b.txt").read_text() == "mine\n"
+
+
+def test_land_does_not_overwrite_an_untracked_file(root: Path) -> None:
+    workspace, at = opened(root)
+    write(at.root, {"new.txt": "from the run\n"})
+    do(workspace.keep(["new.txt"], "s", TRAILERS, at.head))
+    write(root, {"new.txt": "mine\n"})
+    before = snapshot(root)
+    with pytest.raises(Permanent, match="could not be brought forward"):
+        land(root, BRANCH, "main", "ff", "x")
+    assert snapshot(root) == before and (root / "new.txt").read_text() == "mine\n"
+
+
+def test_land_on_a_base_that_went_on(root: Path) -> None:
+    worked(root)
+    write(root, {"src/b.txt": "meanwhile\n"})
+    git(root, "commit", "-qam", "meanwhile")
+    with pytest.raises(Permanent, match="gone on"):
+        land(root, BRANCH, "main", "ff", "x")
+    land(root, BRANCH, "main", "squash", "merged")
+    assert (root / "a.txt").read_text() == "step 2\n" and (root / "src/b.txt").read_text() == "meanwhile\n"
+    git(root, "reset", "-q", "--hard", "HEAD~1")
+    write(root, {"a.txt": "conflicting\n"})
+    git(root, "commit", "-qam", "conflicting")
+    before = snapshot(root)
+    with pytest.raises(Permanent, match="same lines"):
+        land(root, BRANCH, "main", "squash", "x")
+    assert snapshot(root) == before
