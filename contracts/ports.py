@@ -130,7 +130,7 @@ class Artifacts(Protocol):
 @dataclass(frozen=True)
 class Opened:
     """The worktree: `root` exists, `head` is its branch's tip; `dirty` when it differs from HEAD: a half-done
-    step, or somebody else's changes."""
+    step, or somebody else's changes (looked at when it is first opened; later the readings tell)."""
 
     root: Path
     branch: str

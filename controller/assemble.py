@@ -11,9 +11,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from tool_adapters.git import Repo
-from tool_adapters.workspace import WorktreeWorkspace
-
 from contracts.base import digest
 from contracts.charter import Charter
 from contracts.dialects import compile_dialect
@@ -34,7 +31,9 @@ from controller.stores.artifacts import FileArtifacts
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.git import Repo
 from tool_adapters.process import ProcessRunner, child_environment
+from tool_adapters.workspace import WorktreeWorkspace
 
 RUNTIME = ".agent-runtime"
 

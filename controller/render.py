@@ -125,7 +125,8 @@ def _check(name: str, check: CheckState, step: int) -> str:
 def _correction(correction: Correction | None) -> str:
     if correction is None:
         return ""
-    head = f"Your last reply (step {correction.step}) changed nothing: {line(correction.layer, 40)}, {line(correction.code, 80)}.\n"
+    about = f"{line(correction.layer, 40)}, {line(correction.code, 80)}"
+    head = f"Your last reply (step {correction.step}) changed nothing: {about}.\n"
     said = line(correction.say, CORRECTION // 2)
     room = CORRECTION - size(head) - size(said) - 64
     excerpt = "\n" + _data(correction.excerpt, room) if correction.excerpt else ""

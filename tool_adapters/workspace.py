@@ -56,6 +56,7 @@ class WorktreeWorkspace:
         self._worktree = Worktree(repo, path=path, base=base, branch=branch)
         self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
         self._base: str | None = None
+        self._looked = self._dirty = False
 
     @classmethod
     def of(
@@ -77,29 +78,31 @@ class WorktreeWorkspace:
         )
 
     async def open(self) -> Opened:
-        """See ports.Workspace. A clean worktree that is there costs one git process, two the first time.
-        Raises ConfigError (what is wrong with the repository, or a set-up that failed), Temporary (a lock)."""
+        """See ports.Workspace. A worktree that is there costs two git processes the first time and none after
+        that: `dirty` is looked at once, later the readings tell. Raises ConfigError (what is wrong with the
+        repository, or a set-up that failed), Temporary (a lock)."""
         made = await _thread(lambda: self._worktree.ensure(self._runtime))
         self._base = made.base
         notices = list(made.notices)
-        status = await _thread(self.work.status)
-        if status.branch != self.branch:
+        if self.work.engine.place().branch() != self.branch:
             await _thread(self._attach)
             notices.append(f"the worktree was not on {self.branch} any more: put back")
-            status = await _thread(self.work.status)
         folder = self._folder(made.top)
-        did = await self._setup.bring_up(folder, made.top / folder, status, fresh=made.created)
-        if did.ran:
-            notices += did.notices
-            status = await _thread(self.work.status)
-        if status.head is None:
+        did = await self._setup.bring_up(folder, made.top / folder, fresh=made.created)
+        notices += did.notices
+        if not self._looked or did.ran or notices:
+            self._dirty, self._looked = bool((await _thread(self.work.status)).dirty), True
+        else:
+            self._dirty = False
+        head = await _thread(lambda: self.work.rev(self.branch))
+        if head is None:
             raise ConfigError(f"branch {self.branch} has no commit", where=str(self.path))
         return Opened(
             root=self.path,
             branch=self.branch,
             base=made.base,
-            head=status.head,
-            dirty=bool(status.dirty),
+            head=head,
+            dirty=self._dirty,
             created=made.created,
             setup=did.ran,
             notices=tuple(notices),

@@ -45,9 +45,9 @@ class WorktreeSetup:
     env: Mapping[str, str]
     work: Repo
 
-    async def bring_up(self, folder: Path, checkout: Path, before: Status, *, fresh: bool) -> Did:
-        """`folder` is the task's folder in the worktree, `checkout` the same folder of the user's checkout,
-        `before` the worktree's status. Raises ConfigError with the end of the output when a command fails."""
+    async def bring_up(self, folder: Path, checkout: Path, *, fresh: bool) -> Did:
+        """`folder` is the task's folder in the worktree, `checkout` the same folder of the user's checkout.
+        Raises ConfigError with the end of the output when a command fails."""
         if not self.setup.run and not self.copy:
             return Did()
         inner = self.work.root / folder
@@ -56,12 +56,12 @@ class WorktreeSetup:
         done = None if fresh else _marked(marker)
         if done == wanted:
             return Did()
+        before = Status(None, None) if done is None else await _thread(self.work.status)
         marker.unlink(missing_ok=True)
         notices = await _thread(lambda: self._copy_in(inner, checkout)) if done is None else []
         await self._run(inner)
         # Never set up before: no step has worked here, so whatever lies about is the set-up's.
-        clean = done is None or not before.dirty
-        notices += await _thread(lambda: self._settle(() if done is None else before.untracked, clean))
+        notices += await _thread(lambda: self._settle(before.untracked, not before.dirty))
         await _thread(lambda: _mark(marker, wanted))
         return Did(True, tuple(notices))
 

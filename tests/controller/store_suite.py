@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -13,9 +14,8 @@ import pytest
 from contracts.errors import Busy, Lost
 from contracts.outcomes import Outcome
 from contracts.ports import Lease, Store
-from contracts.record import Answer, AuditRow, Entry, Halt, RunRecord, Staged, StopRequest
 from contracts.readings import Need
-from contracts.record import Before
+from contracts.record import Answer, AuditRow, Before, Entry, Halt, RunRecord, Staged, StopRequest
 
 Make = Callable[[], Store]
 
@@ -102,7 +102,7 @@ class StoreSuite:
                 stored = await store.swap(stored, row(step), lease)
             chain = await rows(store, stored.run)
             assert [seq for seq, *_ in chain] == [1, 2, 3, 4]
-            assert all(after[1] == before[2] for before, after in zip(chain, chain[1:], strict=False))
+            assert all(after[1] == before[2] for before, after in pairwise(chain))
             assert chain[2][3].state_patch == {"n": 2}
 
         anyio.run(story)

@@ -292,11 +292,12 @@ def test_what_is_not_reported_is_charged_as_reserved(
     assert charge(record(law, reserve=kept), usage, law) == (charged, estimated)
 
 
+KEYS = st.sampled_from(["a", "notes", "goal", "log", "tool", "args", "first"])
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "notes", "goal", "log", "tool", "args", "first"]), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=12,
-)  # fmt: skip
+)
 patches = st.dictionaries(
     st.sampled_from(["notes", "goal", "log", "view", "counter", "surprise"]), json, max_size=4
 )

@@ -172,7 +172,7 @@ def test_all_goals_green_is_nothing_to_do(tmp_path: Path) -> None:
 def test_a_red_guard_at_the_start_is_refused_unless_accepted(tmp_path: Path) -> None:
     red = TASK.replace("[sh, check.sh], must_notice: src/a.txt", "[sh, -c, 'exit 1']")
     world = World(tmp_path / "r", task=red)
-    with pytest.raises(ConfigError, match="sound.*red"):
+    with pytest.raises(ConfigError, match=r"sound.*red"):
         go(world, [])
     world.file.write_text(red.replace("'exit 1']", "'exit 1'], baseline: accept"))
     assert go(world, [*WORK, finish()]).outcome is Outcome.completed

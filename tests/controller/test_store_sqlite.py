@@ -134,5 +134,5 @@ def test_reading_makes_no_store(tmp_path: Path) -> None:
 def test_a_folder_without_rights_is_named(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
-    with pytest.raises(Unavailable, match="state.db"):
+    with pytest.raises(Unavailable, match=r"state\.db"):
         anyio.run(SqliteStore(blocker / "state.db").load, "tidy")
