@@ -45,6 +45,7 @@ class LaunchFacts(Frozen):
     usage: Usage = Usage()
     charged: Usage = Usage()
     estimated: bool = False
+    took: dict[str, float] = {}
 
 
 class Before(Frozen):

@@ -133,7 +133,8 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
     )
     match verdict:
         case Allow():
-            staged = verdict.staged.model_copy(update={"launch": change.launch})
+            launch = change.launch.model_copy(update={"took": change.took}) if change.launch else None
+            staged = verdict.staged.model_copy(update={"launch": launch})
             progress, halt = repeated(record, staged, change.counts)
             if halt:
                 record = record.model_copy(update={"progress": progress, "halt": halt})
@@ -209,7 +210,7 @@ def _verified(
         action_fingerprint=staged.fingerprint,
         repeated_of=record.step - record.progress.repeats if record.progress.repeats else None,
         score_delta=delta,
-        durations=change.took,
+        durations={**(staged.launch.took if staged.launch else {}), **change.took},
         commit=tree.commit,
         undone=tree.undone,
         human_events=_human(record) + ((f"answer {staged.entry}",) if staged.entry else ()),

@@ -3,8 +3,11 @@ names is loaded."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
@@ -183,7 +186,7 @@ def assemble(
     task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
     name = agent or task.agent.use
     runtime = places.runtime
-    secrets = _secrets(task.agent_config(name), environ)
+    secrets = _secrets(task.agent_config(name), environ, places.base)
     redact = Redactor(secrets)
     artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
     runner = ProcessRunner(runtime / "spool", artifacts, redact)
@@ -258,6 +261,8 @@ def _agent(
     name: str, config: AgentConfig, law: Charter, runner: Runner, places: Places, environ: Mapping[str, str]
 ) -> Agent:
     home = places.runtime / "agents" / name
+    # Outside the checkout: an agent that looks around, or up, finds nothing of the repository.
+    outside = Path(tempfile.gettempdir()) / f"skill-state-{os.getuid()}" / digest(str(places.base))[:12]
     made: Agent = found("agents", config.kind or name)(
         AgentSettings(
             name=name,
@@ -265,7 +270,7 @@ def _agent(
             dialect=law.dialect,
             runner=runner,
             home=home / "home",
-            cwd=home / "empty",
+            cwd=outside / name,
             environ=environ,
             base_dir=places.base,
             worktree=places.worktree,
@@ -277,8 +282,7 @@ def _agent(
 def _readers(
     task: Task, repo: Repo, runner: Runner, root: Path, env: Mapping[str, str]
 ) -> tuple[Reconciler, ...]:
-    git = found("reconcilers", "git")(repo.reader())
-    readers: list[Reconciler] = [git]
+    readers: list[Reconciler] = [found("reconcilers", "git")(repo.reader(), version_file=_version_file(task))]
     for name, authority in task.authorities.items():
         made = found("reconcilers", authority.use)
         if authority.use == "command":
@@ -303,14 +307,49 @@ def _readers(
     return tuple(readers)
 
 
-def _secrets(config: AgentConfig, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every value that is handed to the agent's environment: never to be stored or shown."""
-    names = (
-        config.token_env,
-        config.api_key_env,
-        "ANTHROPIC_API_KEY",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "OPENAI_API_KEY",
-        "CODEX_API_KEY",
-    )
-    return {name: environ[name] for name in names if name and environ.get(name)}
+def _version_file(task: Task) -> tuple[str, str] | None:
+    """Where `authorities: {NAME: {use: git, options: {version_file: [PATH, PATTERN]}}}` says the version stands."""
+    for name, authority in task.authorities.items():
+        if authority.use == "git" and (said := authority.options.get("version_file")) is not None:
+            if not (
+                isinstance(said, list) and len(said) == 2 and all(isinstance(each, str) for each in said)
+            ):
+                raise ConfigError(f"authorities.{name}.options.version_file: write [path, pattern]")
+            try:
+                re.compile(said[1])
+            except re.error as error:
+                raise ConfigError(f"authorities.{name}.options.version_file: {said[1]!r}: {error}") from None
+            return said[0], said[1]
+    return None
+
+
+CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
+    "OPENAI_API_KEY",
+)
+
+
+def _secrets(config: AgentConfig, environ: Mapping[str, str], base: Path) -> dict[str, str]:
+    """Every value that is handed to the agent, by a name that may be shown: never to be stored or shown."""
+    given = config.options.get("env", ())
+    named = [config.token_env, config.api_key_env, *(given if isinstance(given, list) else ()), *CREDENTIALS]
+    secrets = {name: environ[name] for name in named if isinstance(name, str) and environ.get(name)}
+    if config.auth_file:
+        try:
+            login = json.loads((base / Path(config.auth_file).expanduser()).read_bytes())
+        except (OSError, ValueError):
+            login = {}  # the adapter's preflight says what is wrong with it
+        secrets |= {f"auth_file {key}": value for key, value in _texts(login)}
+    return secrets
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The long texts of a login file: tokens and keys."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, str(name))
+    elif isinstance(value, str) and len(value) >= 20:
+        yield key, value

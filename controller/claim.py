@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,6 +18,7 @@ async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
     lease, Lost when it is taken meanwhile, ConfigError when the workspace can't be used. `rig.hold` keeps the
     lease at the end; the next claim of the same rig renews it."""
     rig.watch.phase("claim")
+    began = time.monotonic()
     task = run.partition("@")[0]
     if rig.lease is None:
         rig.lease = await rig.store.lease(task, LEASE_SECONDS)
@@ -24,7 +26,16 @@ async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
         rig.lease = await rig.store.renew(rig.lease, LEASE_SECONDS)
     try:
         opened = await rig.workspace.open()
-        fence = Fence(rig.store, rig.workspace, rig.artifacts, rig.lease, opened, rig.watch)
+        took = time.monotonic() - began
+        fence = Fence(
+            rig.store,
+            rig.workspace,
+            rig.artifacts,
+            rig.lease,
+            opened,
+            rig.watch,
+            took={"claim": took, "step": took},
+        )
         async with _renewed(rig, rig.lease):
             yield fence
     finally:

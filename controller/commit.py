@@ -3,6 +3,8 @@ the store: record and audit row in one transaction."""
 
 from __future__ import annotations
 
+import time
+
 from contracts.base import digest
 from contracts.charter import Charter
 from contracts.outcomes import Outcome
@@ -20,11 +22,21 @@ REPLY_USD_MICRO = 250_000  # reserved for a launch of unknown price: a quarter o
 async def commit(record: RunRecord, change: Change, fence: Fence) -> RunRecord:
     """`record` moved on by `change`, durable when it returns. Raises Lost when another controller was faster:
     nothing of this change is then in the store."""
+    began = time.monotonic()
     tree = await _tree(record, change, fence) if isinstance(change, Verified) else Tree(head=record.head)
     digests = _artifacts(change, fence)
     after, row = advance(record, change, tree, digests, wall=fence.lap(), now=fence.clock())
+    if row is not None:
+        row = row.model_copy(update={"durations": _rounded({**row.durations, **fence.took})})
     consumed = [post.id for post in record.inbox]
-    return await fence.store.swap(after, row, fence.lease, consumed)
+    stored = await fence.store.swap(after, row, fence.lease, consumed)
+    fence.took["commit"] = fence.took.get("commit", 0.0) + time.monotonic() - began
+    return stored
+
+
+def _rounded(took: dict[str, float]) -> dict[str, float]:
+    """Seconds to the tenth of a millisecond. `commit` is what the earlier writes of the step took."""
+    return {verb: round(seconds, 4) for verb, seconds in took.items()}
 
 
 def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -48,6 +48,9 @@ class End:
 async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None = None) -> End:
     """Open or resume the newest run of the rig's task and step until an outcome. Raises ControllerError for
     what stands outside a step (configuration, lease, store)."""
+    for notice in rig.agent.preflight():
+        rig.watch.note(notice)
+    rig.task = replace(rig.task, agent=rig.agent.profile)  # with what the preflight learned, as the version
     rig.hold = True
     ended: list[Outcome] = []
     record: RunRecord | None = None

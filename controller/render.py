@@ -96,8 +96,10 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
 def _git(git: GitReading) -> str:
     at = f"git: {git.branch} at {git.head[:12]}, {git.ahead} commits since {git.base[:12]}"
     tree = f", {len(git.dirty)} uncommitted files" if git.dirty else ", clean"
+    tags = f"; tags {', '.join(git.tags[:5])}" if git.tags else ""
+    version = f"; version {git.version}" if git.version else ""
     problem = f"; {git.problem}" if git.problem else ""
-    return line(at + tree + problem, GIT)
+    return line(at + tree + tags + version + problem, GIT)
 
 
 def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> str:

@@ -44,6 +44,7 @@ class Fence:
     """The only pen. Every write goes through it: it holds the lease's epoch, the opened worktree and the time.
 
     now   UTC epoch seconds when the claim was made.
+    took  seconds by verb so far: `claim`, `commit`, and `step` for all of it.
     lap   seconds of wall clock since the last call (monotonic): what `budgets.wall` counts.
     """
 
@@ -54,11 +55,13 @@ class Fence:
     opened: Opened
     watch: Watch
     now: float = field(default_factory=time.time)
+    took: dict[str, float] = field(default_factory=dict)
     _last: float = field(default_factory=time.monotonic)
 
     def lap(self) -> float:
         now = time.monotonic()
         past, self._last = now - self._last, now
+        self.took["step"] = self.took.get("step", 0.0) + past
         return past
 
     def clock(self) -> float:

@@ -56,7 +56,7 @@ class WorktreeWorkspace:
         self._worktree = Worktree(repo, path=path, base=base, branch=branch)
         self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
         self._base: str | None = None
-        self._looked = self._dirty = False
+        self._looked = False
 
     @classmethod
     def of(
@@ -91,9 +91,9 @@ class WorktreeWorkspace:
         did = await self._setup.bring_up(folder, made.top / folder, fresh=made.created)
         notices += did.notices
         if not self._looked or did.ran or notices:
-            self._dirty, self._looked = bool((await _thread(self.work.status)).dirty), True
+            dirty, self._looked = bool((await _thread(self.work.status)).dirty), True
         else:
-            self._dirty = False
+            dirty = False
         head = await _thread(lambda: self.work.rev(self.branch))
         if head is None:
             raise ConfigError(f"branch {self.branch} has no commit", where=str(self.path))
@@ -102,7 +102,7 @@ class WorktreeWorkspace:
             branch=self.branch,
             base=made.base,
             head=head,
-            dirty=self._dirty,
+            dirty=dirty,
             created=made.created,
             setup=did.ran,
             notices=tuple(notices),

@@ -72,6 +72,9 @@ class TimedAgent:
         self.profile, self.dialect = rig.agent.profile, rig.agent.dialect
         self.answer: dict[str, Any] = {}
 
+    def preflight(self) -> list[str]:
+        return []
+
     async def ask(self, prompt: Prompt) -> AgentReply:
         usage = Usage(input=prompt.bound, output=50, usd_micro=0)
         return AgentReply(cls=ReplyClass.OK, value=self.answer, text="{}", usage=usage)

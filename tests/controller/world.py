@@ -97,6 +97,9 @@ class ScriptedAgent:
         self.usage = usage or Usage(input=1000, cached=0, output=100, usd_micro=1000)
         self.closed = False
 
+    def preflight(self) -> list[str]:
+        return []
+
     async def ask(self, prompt: Prompt) -> AgentReply:
         self.prompts.append(prompt)
         assert self.answers, f"launch {len(self.prompts)} was not expected:\n{prompt.volatile}"

@@ -69,8 +69,8 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
-def git(folder: Path, *words: str) -> str:
-    """What git prints, in an environment without anybody's settings."""
+def git(folder: Path, *words: str, may_fail: bool = False) -> str:
+    """What git prints, in an environment without anybody's settings. With `may_fail` its exit code is no matter."""
     own = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in AUTHOR.items()}
     env = {
         "PATH": os.environ["PATH"],
@@ -80,7 +80,13 @@ def git(folder: Path, *words: str) -> str:
         **own,
     }
     return subprocess.run(
-        ["git", *words], cwd=folder, env=env, check=True, capture_output=True, text=True, errors="replace"
+        ["git", *words],
+        cwd=folder,
+        env=env,
+        check=not may_fail,
+        capture_output=True,
+        text=True,
+        errors="replace",
     ).stdout
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 from contracts.dialects import Dialect
@@ -9,26 +11,41 @@ from controller.assemble import charter
 from controller.taskfile import read_task
 from tests.gateway import Recorded
 from tests.scenarios.policy.decide import decide
-from tests.scenarios.scenario import Scenario
 
 Json = dict[str, Any]
+REFUSED: Json = {  # setup.cfg is outside of what the task may change
+    "state_patch": {},
+    "action": {
+        "tool": "edit_files",
+        "args": {"edits": [{"op": "write", "path": "setup.cfg", "content": "[metadata]\n"}]},
+    },
+}
 
 
 class PolicyModel:
-    """A gateway's policy. It sees the prompt as the model would; Codex is answered in its strict dialect, which
-    the schema of `scenario` gives. Set `scenario` before the first request."""
+    """A gateway's policy. It sees the prompt as the model would; Codex is answered in its strict dialect, as the
+    task file `task` compiles it (set it before the first request). `bad` are numbers of requests, from 1, that
+    are answered with an action out of scope; what a correction says of that is passed over."""
 
-    def __init__(self) -> None:
-        self.scenario: Scenario | None = None
+    def __init__(self, bad: Collection[int] = ()) -> None:
+        self.task: Path | None = None
+        self.bad, self.asked = bad, 0
         self._strict: Dialect | None = None
 
     def __call__(self, prompt: str, schema: Json, request: Recorded) -> Json:
-        transition = decide(prompt)
-        return transition if request.api == "anthropic" else self.strict.encode(transition)
+        self.asked += 1
+        transition = (
+            REFUSED if self.asked in self.bad else decide(_uncorrected(prompt) if self.bad else prompt)
+        )
+        return transition if request.api == "anthropic" else self._codex().encode(transition)
 
-    @property
-    def strict(self) -> Dialect:
-        assert self.scenario is not None
+    def _codex(self) -> Dialect:
+        assert self.task is not None
         if self._strict is None:
-            self._strict = charter(read_task(self.scenario.root / "task.yaml"), "codex").dialect
+            self._strict = charter(read_task(self.task), "codex").dialect
         return self._strict
+
+
+def _uncorrected(prompt: str) -> str:
+    before, mark, after = prompt.partition("=== CORRECTION ===\n")
+    return before + after[after.index("=== ") :] if mark else prompt

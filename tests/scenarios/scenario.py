@@ -50,8 +50,11 @@ class Scenario:
         self.root = fetch.checkout(folder / "checkout")
         self.home = folder / "home"
         self.home.mkdir()
+        self.prompts = folder / "prompts"
+        self.prompts.mkdir()
+        mine = {"command": by_command(POLICY, str(self.prompts))}
         values = {
-            "AGENTS": json.dumps(agents or _agents(url)),
+            "AGENTS": json.dumps(agents or mine | (real_agents(url) if url else {})),
             "PYTHON": sys.executable,
             "WHEELS": str(fetch.wheels()),
             "PINS": str(fetch.PINS),
@@ -65,23 +68,17 @@ class Scenario:
             (self.root / ".agent-contract" / "state.schema.json").write_text(schema)
 
     def controller(self, *words: str) -> Call:
-        """`controller WORDS` in the checkout, with nothing of this machine's environment but the PATH."""
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC"}
-        env |= {"ANTHROPIC_API_KEY": DUMMY_KEY, "CODEX_API_KEY": DUMMY_KEY}
-        done = subprocess.run(
-            [sys.executable, "-m", "controller", *words],
-            cwd=self.root,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-        )
-        return Call(done.returncode, done.stdout, done.stderr)
+        """`controller WORDS` in the checkout."""
+        return call_controller(self.root, self.home, *words)
 
     def git(self, *words: str) -> str:
         """What git prints in the checkout."""
         return fetch.git(self.root, *words).strip()
+
+    def hits(self, revision: str, pattern: str, *paths: str) -> list[str]:
+        """The lines of a revision that match an extended regular expression."""
+        words = ("grep", "-E", pattern, revision, "--", *paths)
+        return fetch.git(self.root, *words, may_fail=True).splitlines()
 
     @property
     def tree(self) -> str:
@@ -93,8 +90,16 @@ class Scenario:
         """Σ as it stands."""
         call = self.controller("state", "export")
         assert call.code == 0, call.err
-        found: Json = json.loads(call.out)
+        found: Json = json.loads(call.out)["state"]
         return found
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """The largest request of each agent, in bytes, as `validate` prints it."""
+        return {
+            each["agent"]: each["request_bytes"]
+            for each in self.controller("validate", "--json").lines[-1]["agents"]
+        }
 
     @property
     def audit(self) -> list[Json]:
@@ -102,21 +107,35 @@ class Scenario:
         return self.controller("log", "--json").lines
 
 
-def by_command(script: Path = POLICY) -> Json:
+def call_controller(folder: Path, home: Path, *words: str) -> Call:
+    """`controller WORDS` in a folder, with nothing of this machine's environment but the PATH."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
+    env |= {"ANTHROPIC_API_KEY": DUMMY_KEY, "CODEX_API_KEY": DUMMY_KEY}
+    done = subprocess.run(
+        [sys.executable, "-m", "controller", *words],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    return Call(done.returncode, done.stdout, done.stderr)
+
+
+def by_command(script: Path = POLICY, *words: str) -> Json:
     """The entry of an agent that is a program: a fresh process for each step."""
-    return {"kind": "command", "run": [sys.executable, "-I", str(script)]}
+    return {"kind": "command", "run": [sys.executable, "-I", str(script), *words]}
 
 
-def _agents(url: str) -> Json:
-    if not url:
-        return {"command": by_command()}
+def real_agents(url: str) -> Json:
+    """The entries of the real binaries, whose model is the gateway at `url`."""
     price = {"input": 1, "cached": 0.1, "output": 5}
-    claude = {
-        "model": CLAUDE_MODEL,
-        "auth": "api-key",
-        "base_url": url,
-        "options": {"cli": str(claude_binary())},
+    claude = {"model": CLAUDE_MODEL, "base_url": url, "options": {"cli": str(claude_binary())}}
+    codex = {
+        "model": CODEX_MODEL,
+        "base_url": f"{url}/v1",
+        "price": price,
+        "options": {"cli": str(codex_binary())},
     }
-    codex = {"model": CODEX_MODEL, "auth": "api-key", "base_url": f"{url}/v1", "price": price}
-    codex["options"] = {"cli": str(codex_binary())}
-    return {"command": by_command(), "claude": claude, "codex": codex}
+    return {name: {"auth": "api-key", **entry} for name, entry in (("claude", claude), ("codex", codex))}

@@ -74,18 +74,19 @@ def forgotten(sent: Sequence[Sent], scenario: Scenario) -> int:
     for number, each in enumerate(sent):
         for nonce in NONCE.findall(each.sections["OBSERVATION"]):
             where.setdefault(nonce, []).append(number)
-    state = json.dumps(scenario.state)
+    kept = json.dumps(scenario.state) + scenario.git(
+        "log", "--patch", "--format=%B", f"main..{scenario.branch}"
+    )
     for nonce, numbers in where.items():
         seen = [number for number, each in enumerate(sent) if nonce.encode() in each.body]
         assert seen == numbers == [numbers[0]], f"{nonce} was shown in request {numbers}, and is in {seen}"
-        assert nonce not in state
-    if where:
-        words = [word for nonce in where for word in ("-e", nonce)]
-        assert not scenario.git("log", scenario.branch, "--format=%B%n%N", "--all-match", "-F", *_greps(where))
-        found = scenario.git("grep", "-c", "-F", *words, scenario.branch, "--", ".", ":(exclude)*") if False else ""
-        assert not found
+        assert nonce not in kept
     return len(where)
 
 
-def _greps(nonces: Sequence[str] | dict[str, list[int]]) -> list[str]:
-    return [f"--grep={nonce}" for nonce in list(nonces)[:20]]
+def corrected(first: Sent, later: Sent) -> str:
+    """`later` is `first` plus one correction block, the budget line aside. Returns that block."""
+    assert "CORRECTION" not in first.sections
+    moved = {name: text for name, text in later.sections.items() if name not in ("CORRECTION", "BUDGET")}
+    assert moved == {name: text for name, text in first.sections.items() if name != "BUDGET"}
+    return later.sections["CORRECTION"]
