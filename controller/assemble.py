@@ -217,20 +217,29 @@ def assemble(
 
 
 def accepted(task: Task) -> None:
-    """What the grammar knows and this version can't do yet is refused by name, never ignored."""
-    if task.sandbox.mode == "required":
-        raise ConfigError(
-            "sandbox.mode: required can't be had yet",
-            hint="write `sandbox: {mode: none}` to run commands without one",
-        )
-    if task.commit_mode != "staged":
-        raise ConfigError(
-            f"commit_mode: {task.commit_mode} can't be had yet", hint="write `commit_mode: staged`"
-        )
-    if task.repeat != "never":
-        raise ConfigError(
-            "repeat: on-change can't be had yet", hint="write `repeat: never`, or use `run --new`"
-        )
+    """What the grammar knows and this version can't do yet is refused by name, never ignored. Raises
+    ConfigError."""
+    boundary = [name for name in task.approvals.boundaries if name in task.actions.allow]
+    refused = [
+        (
+            task.sandbox.mode == "required",
+            "sandbox.mode: required",
+            "`sandbox: {mode: none}` runs without one",
+        ),
+        (task.commit_mode != "staged", f"commit_mode: {task.commit_mode}", "write `commit_mode: staged`"),
+        (task.repeat != "never", "repeat: on-change", "write `repeat: never`, and use `run --new`"),
+        (
+            bool(boundary),
+            f"approvals.boundaries: [{', '.join(boundary)}]",
+            "leave these actions out of `allow`",
+        ),
+        (task.approvals.on_blocked != "wait", "approvals.on_blocked: continue", "write `on_blocked: wait`"),
+        (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
+        (task.budgets.usd_per_day is not None, "budgets.usd_per_day", "`budgets.usd` limits a run"),
+    ]
+    for wanted, what, hint in refused:
+        if wanted:
+            raise ConfigError(f"{what} can't be had in this version", hint=hint)
 
 
 @dataclass

@@ -60,7 +60,8 @@ def _section(name: str, text: str) -> str:
 
 
 def _grammar(task: Charter) -> str:
-    return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}"
+    think = f"\n{THINK}" if task.dialect.reasoning else ""
+    return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}{think}"
 
 
 def _state(record: RunRecord, task: Charter) -> str:
@@ -186,6 +187,8 @@ def _budget_lines(record: RunRecord, task: Charter) -> Iterator[str]:
     if idle >= IDLE_SAID:
         yield f"Nothing has moved for {idle} steps: no file, no check, no worklist. Change your approach, or `ask`."
 
+
+THINK = 'A first key "reasoning" (a text, at most 4 KB) may stand before them: think there. It is not kept.'
 
 REPLY = {
     "merge": """

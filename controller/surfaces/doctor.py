@@ -16,6 +16,7 @@ import orjson
 
 from contracts.base import JsonObject
 from contracts.errors import ControllerError
+from contracts.ports import Agent
 from controller.assemble import RUNTIME, Places, charter, found
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
@@ -169,8 +170,8 @@ def _preflight(loaded: LoadedTask, name: str, scratch: Path) -> list[str]:
         environ=os.environ,
         base_dir=Places.of(loaded).base,
     )
-    preflight = getattr(found("agents", config.kind or name)(settings), "preflight", None)
-    return list(preflight()) if preflight else []
+    agent: Agent = found("agents", config.kind or name)(settings)
+    return agent.preflight()
 
 
 def _text(health: Health) -> str:

@@ -61,11 +61,8 @@ def run(
 
 
 def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
-    """The rig, its agent checked before anything is spent. Raises ConfigError, with what mends it."""
+    """The rig, telling `reporter` what goes on. Raises ConfigError, with what mends it."""
     rig = assemble(loaded, agent=agent, watch=reporter)
-    preflight = getattr(rig.agent, "preflight", None)
-    for notice in preflight() if preflight else ():
-        reporter.note(notice)
     if isinstance(rig.actions, Tools) and isinstance(rig.actions.context.runner, ProcessRunner):
         rig.actions.context.runner.watch = reporter.output
     return watched(rig)

@@ -97,9 +97,10 @@ def read(store: Path, task: str) -> Json:
     owner = json.loads(lease[0]) | {"expires": lease[1]} if lease else None
     if row is None:
         return {"lease": owner}
-    if hashlib.sha256(row[0]).hexdigest() != row[1]:
+    data = row[0] if isinstance(row[0], bytes) else str(row[0]).encode()
+    if hashlib.sha256(data).hexdigest() != row[1]:
         raise Unreadable("the store is damaged: the record does not match its checksum")
-    record = json.loads(row[0])
+    record = json.loads(data)
     if record.get("format", FORMAT) > FORMAT:
         raise Unreadable(
             f"the record has format {record['format']}, this version reads up to {FORMAT} (upgrade)"

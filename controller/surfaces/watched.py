@@ -27,6 +27,11 @@ class _Agent:
         self._agent, self._watch = agent, watch
         self.dialect, self.profile = agent.dialect, agent.profile
 
+    def preflight(self) -> list[str]:
+        notices = self._agent.preflight()
+        self.profile = self._agent.profile
+        return notices
+
     async def ask(self, prompt: Prompt) -> AgentReply:
         self._watch.phase("launch", f"{self.profile.name}, prompt {prompt.bytes:,} bytes")
         reply = await self._agent.ask(prompt)

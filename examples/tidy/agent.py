@@ -29,7 +29,7 @@ def decide(prompt: str) -> dict:
     new, count = rewritten(text, rules(parts.get("INTENT", "")))
     if new == text:
         return transition(
-            {}, "ask", question="I see nothing in %s that a rule applies to. What is meant?" % path
+            {}, "ask", question=f"I see nothing in {path} that a rule applies to. What is meant?"
         )
     actions = [{"tool": "edit_files", "args": {"edits": [{"op": "write", "path": path, "content": new}]}}]
     command = re.search(r'args (\{"command":"[^"]*"\}) runs:', parts.get("ACTIONS", ""))
@@ -38,7 +38,7 @@ def decide(prompt: str) -> dict:
     if later:
         actions.append({"tool": "read_files", "args": {"files": [{"path": later[0]}]}})
     patch = {
-        "current_change": {"note": "%s: %d places" % (path, count)},
+        "current_change": {"note": f"{path}: {count} places"},
         "notes": {"files": str(files_so_far(parts.get("STATE", "")) + 1)},
         "next_action": "rewrite " + later[0] if later else "finish",
     }
@@ -60,7 +60,7 @@ def worklist(authorities: str) -> list:
 
 def whole_file(observation: str, path: str) -> str | None:
     """The text of a file that the observation shows from its first to its last line, else None."""
-    title = r"^--- %s lines 1–(\d+) of (\d+)\n((?: +\d+\|.*\n?)+)" % re.escape(path)
+    title = rf"^--- {re.escape(path)} lines 1–(\d+) of (\d+)\n((?: +\d+\|.*\n?)+)"
     found = re.search(title, observation, re.MULTILINE)
     if found is None or found[1] != found[2]:
         return None
@@ -120,7 +120,7 @@ def drop_imports(text: str, names: set) -> str:
 
 
 def used(text: str, line: str, name: str) -> bool:
-    return re.search(r"\b%s\b" % re.escape(name), text.replace(line, "", 1)) is not None
+    return re.search(rf"\b{re.escape(name)}\b", text.replace(line, "", 1)) is not None
 
 
 if __name__ == "__main__":

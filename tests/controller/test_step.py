@@ -288,3 +288,25 @@ def test_new_opens_another_run(world: World) -> None:
     second = go(world, [edit("src/b.txt", "old", "new"), finish()], new=True)
     assert second.outcome is Outcome.completed
     assert second.record.number == 2 and second.record.run != first.record.run
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("commit_mode: dual\n", "commit_mode: dual"),
+        ("repeat: on-change\n", "repeat: on-change"),
+        ("approvals: {boundaries: [run]}\n", "boundaries"),
+        ("approvals: {on_blocked: continue}\n", "on_blocked"),
+        ("budgets: {usd_per_day: 3}\n", "usd_per_day"),
+    ],
+)
+def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path, line: str, told: str) -> None:
+    world = World(tmp_path / "r", task=TASK + line)
+    with pytest.raises(ConfigError, match=told):
+        go(world, [])
+
+
+def test_a_sandbox_that_is_asked_for_is_not_silently_left_out(tmp_path: Path) -> None:
+    world = World(tmp_path / "r", task=TASK.replace("sandbox: {mode: none}\n", ""))
+    with pytest.raises(ConfigError, match="sandbox"):
+        go(world, [])
