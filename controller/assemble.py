@@ -34,7 +34,6 @@ from controller.stores.artifacts import FileArtifacts
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
-from tool_adapters.git import Repo
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.workspace import WorktreeWorkspace
 
@@ -192,7 +191,7 @@ def assemble(
     runner = ProcessRunner(runtime / "spool", artifacts, redact)
     env = child_environment({}, base=environ)
     workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, runner, env)
-    repo = Repo(places.worktree)
+    repo = workspace.work
     context = ActionContext(
         root=places.worktree,
         paths=law.paths,
@@ -208,7 +207,7 @@ def assemble(
         task=replace(law, agent=made.profile),
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
-        readers=_readers(task, repo, runner, context.cwd, env),
+        readers=_readers(task, workspace, runner, context.cwd, env),
         store=open_store(loaded),
         workspace=workspace,
         artifacts=artifacts,
@@ -289,9 +288,12 @@ def _agent(
 
 
 def _readers(
-    task: Task, repo: Repo, runner: Runner, root: Path, env: Mapping[str, str]
+    task: Task, workspace: WorktreeWorkspace, runner: Runner, root: Path, env: Mapping[str, str]
 ) -> tuple[Reconciler, ...]:
+    repo = workspace.work
     readers: list[Reconciler] = [found("reconcilers", "git")(repo.reader(), version_file=_version_file(task))]
+    if task.workspace.setup.run:
+        readers.append(found("reconcilers", "setup")(workspace.setup_marker))
     for name, authority in task.authorities.items():
         made = found("reconcilers", authority.use)
         if authority.use == "command":

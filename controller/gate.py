@@ -301,7 +301,8 @@ def _staged(
 
 def _proof(tool: str, effect: str, task: Charter) -> Need:
     if tool == "finish":
-        return Need(names=("git", *task.checks))
+        setup = ("setup",) if task.task.workspace.setup.run else ()
+        return Need(names=("git", *setup, *task.checks))
     if effect in ("edit", "command", "outside"):
         return Need(names=("git", *task.edit_checks))
     return Need()

@@ -111,7 +111,9 @@ def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> 
     elif item.timed_out:
         head = f"{name}: unknown, it did not end in time"
     elif not item.ok:
-        head = f"{name}: unknown, exit {item.exit}"
+        head = f"{name}: failed" + ("" if item.exit is None else f", exit {item.exit}")
+    elif item.exit is None:
+        return ""  # a reading of ours that has nothing to say
     else:
         head = f"{name}: exit {item.exit}"
     text = item.text.rstrip("\n")

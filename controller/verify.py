@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contracts.actions import ActionResult, Block
-from contracts.readings import CheckReading, GitReading, Readings, UnknownReading
+from contracts.readings import CheckReading, CommandReading, GitReading, Readings, UnknownReading
 from contracts.record import Observation, Staged
 from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
 
@@ -96,6 +96,10 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
     missing = [name for name in staged.proof.names if name not in after.items]
     if missing:
         return Unknown(say=f"{_named(missing)} could not be read: no reader has that name")
+    for item in after.items.values():
+        if isinstance(item, CommandReading) and not item.ok:
+            say = f"not done: {item.name} fails: {item.text[:200]}"
+            return Refuted(code="finish.setup", say=say, excerpt=item.text[-900:])
     red = [check for check in after.checks.values() if not check.passed]
     if red:
         told = "; ".join(f"{check.name} is red: {check.why}" for check in red)

@@ -77,6 +77,11 @@ class WorktreeWorkspace:
             copy=asked.copy_in,
         )
 
+    @property
+    def setup_marker(self) -> Path:
+        """Where the last set-up is remembered, its failure included."""
+        return self._setup.marker
+
     async def open(self) -> Opened:
         """See ports.Workspace. A worktree that is there costs two git processes the first time and none after
         that: `dirty` is looked at once, later the readings tell. Raises ConfigError (what is wrong with the

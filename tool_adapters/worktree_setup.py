@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,22 +44,39 @@ class WorktreeSetup:
     runner: Runner
     env: Mapping[str, str]
     work: Repo
+    _tried: set[str] = field(default_factory=set)
+
+    @property
+    def marker(self) -> Path:
+        """Where the last set-up is remembered."""
+        return self.runtime / "setup" / f"{self.work.root.name}.json"
 
     async def bring_up(self, folder: Path, checkout: Path, *, fresh: bool) -> Did:
         """`folder` is the task's folder in the worktree, `checkout` the same folder of the user's checkout.
-        Raises ConfigError with the end of the output when a command fails."""
+        Raises ConfigError with the end of the output when a command fails the first time. Later, when a step
+        changed what the set-up reads, its failure is that step's doing: it is remembered for the `setup`
+        reading, so that the agent learns of it, and tried again once per process and with every change."""
         if not self.setup.run and not self.copy:
             return Did()
         inner = self.work.root / folder
         wanted = await _thread(lambda: self._digest(inner))
-        marker = self.runtime / "setup" / f"{self.work.root.name}.json"
-        done = None if fresh else _marked(marker)
-        if done == wanted:
+        marker = self.marker
+        done, failed = (None, "") if fresh else _marked(marker)
+        if done == wanted and (not failed or wanted in self._tried):
             return Did()
+        self._tried.add(wanted)
         before = Status(None, None) if done is None else await _thread(self.work.status)
         marker.unlink(missing_ok=True)
         notices = await _thread(lambda: self._copy_in(inner, checkout)) if done is None else []
-        await self._run(inner)
+        try:
+            await self._run(inner)
+        except ConfigError as error:
+            if done is None:
+                raise
+            await _thread(lambda: self._settle(before.untracked, not before.dirty))
+            why = error.message
+            await _thread(lambda: _mark(marker, wanted, why))
+            return Did(True, (*notices, why.partition("\n")[0]))
         # Never set up before: no step has worked here, so whatever lies about is the set-up's.
         notices += await _thread(lambda: self._settle(before.untracked, not before.dirty))
         await _thread(lambda: _mark(marker, wanted))
@@ -137,18 +154,19 @@ def _tail(ran: Ran) -> str:
     return "\n".join(lines[-TAIL:])
 
 
-def _marked(marker: Path) -> str | None:
+def _marked(marker: Path) -> tuple[str | None, str]:
+    """(digest of the inputs of the last set-up, how it failed or nothing). (None, "") when there was none."""
     try:
         found = json.loads(marker.read_text())
-        return str(found["digest"])
+        return str(found["digest"]), str(found.get("failed", ""))
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return None, ""
 
 
-def _mark(marker: Path, wanted: str) -> None:
+def _mark(marker: Path, wanted: str, failed: str = "") -> None:
     marker.parent.mkdir(parents=True, exist_ok=True)
     new = marker.with_suffix(".new")
-    new.write_text(json.dumps({"digest": wanted}))
+    new.write_text(json.dumps({"digest": wanted, "failed": failed}))
     new.replace(marker)
 
 

@@ -290,6 +290,18 @@ def test_new_opens_another_run(world: World) -> None:
     assert second.record.number == 2 and second.record.run != first.record.run
 
 
+def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_it(tmp_path: Path) -> None:
+    setup = "  setup: {run: [[sh, -c, 'grep -q two src/a.txt && echo made > .made']], when: [src/a.txt]}\n"
+    world = World(tmp_path / "r", task=TASK.replace("  base: main\n", "  base: main\n" + setup))
+    broken = action("edit_files", {"edits": [{"op": "write", "path": "src/a.txt", "content": "new\n"}]})
+    mended = action("edit_files", {"edits": [{"op": "write", "path": "src/a.txt", "content": "new\ntwo\n"}]})
+    end = go(world, [broken, WORK[1], finish(), mended, finish()])
+    assert end.outcome is Outcome.completed
+    assert "setup: failed" in world.prompts[1] and "setup" not in world.prompts[0].partition("=== STATE")[2]
+    assert "finish.setup" in world.prompts[3]
+    assert (world.worktree / ".made").exists()
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
