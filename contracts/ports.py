@@ -19,8 +19,8 @@ from contracts.text import clean
 class Agent(Protocol):
     """One coding agent. `ask` starts one fresh process and never raises for what that process does: every
     failure is a class of AgentReply. `preflight` launches nothing: it raises ConfigError for what would make
-    every launch fail (binary, credential), and returns what the user should know. `dialect` is the form it answers in. `close` ends a spare process;
-    called once."""
+    every launch fail (binary, credential), and returns what the user should know. `dialect` is the form it
+    answers in. `close` ends a spare process; called once."""
 
     profile: AgentProfile
     dialect: Dialect
