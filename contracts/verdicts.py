@@ -8,7 +8,7 @@ from pydantic import Field
 
 from contracts.base import Frozen, JsonObject
 from contracts.outcomes import Outcome
-from contracts.readings import CheckReading
+from contracts.readings import CheckReading, Readings
 from contracts.record import Entry, Halt, LaunchFacts, Observation, Reserve, Staged
 
 Layer = Literal["reply", "envelope", "schema", "patch", "intent", "invariants", "policy"]
@@ -106,7 +106,7 @@ class Reserved(Frozen):
 
 class Gated(Frozen):
     """The verdict on a reply, with what the launch cost (None: no launch, an approved entry). `counts` are the
-    worklists as the prompt showed them."""
+    worklists as the prompt showed them, `seen` and `fresh` the readings that were judged by."""
 
     kind: Literal["gated"] = "gated"
     verdict: Verdict
@@ -115,6 +115,8 @@ class Gated(Frozen):
     reply_text: str = ""
     entry: str | None = None
     class_: str = "ok"
+    seen: Readings | None = None
+    fresh: Readings | None = None
     counts: dict[str, int] = {}
     took: dict[str, float] = {}
     at: float = 0.0
@@ -134,6 +136,7 @@ class Verified(Frozen):
     finished: bool = False
     checks: tuple[CheckReading, ...] = ()
     moved: tuple[str, ...] = ()
+    after: Readings | None = None
     tool_result: str = ""
     summary: str = ""
     took: dict[str, float] = {}

@@ -38,6 +38,7 @@ from contracts.verdicts import (
 from controller.standstill import moved, repeated
 
 NOT_COUNTED = ("policy.stale",)  # not the model's fault
+PER_STEP = ("prompt", "reply", "readings", "evidence")
 RATIO_SHARE = 0.3  # weight of the newest bytes-per-token measurement
 
 
@@ -57,7 +58,11 @@ def advance(
     """(the next record, the audit row of a write that ends a step or records a decision). `wall` seconds are
     added to the time spent."""
     spent = record.spent.model_copy(update={"wall": record.spent.wall + wall})
-    record = record.model_copy(update={"spent": spent, "digests": record.digests | digests})
+    kept = record.digests
+    if isinstance(change, Reserved) or (isinstance(change, Gated) and change.entry is not None):
+        # A step begins: what was kept of the last one is no part of it.
+        kept = {name: each for name, each in kept.items() if name not in PER_STEP}
+    record = record.model_copy(update={"spent": spent, "digests": kept | digests})
     match change:
         case Reserved():
             return _reserved(record, change, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from contracts.base import digest
+from contracts.base import canonical, digest
 from contracts.charter import Charter
 from contracts.outcomes import Outcome
 from contracts.record import Halt, Reserve, RunRecord
@@ -146,12 +146,19 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
 
 
 def _artifacts(change: Change, fence: Fence) -> dict[str, str]:
-    """Prompt and reply, kept before the row that names them."""
+    """Prompt, reply, and the readings that were judged by, kept before the row that names them."""
     put = fence.artifacts.put
+    kept: dict[str, str] = {}
     match change:
         case Reserved(prompt=prompt) if prompt:
-            return {"prompt": put(prompt.encode("utf-8", "surrogatepass"))}
-        case Gated(reply_text=text) if text:
-            return {"reply": put(text.encode("utf-8", "surrogatepass"))}
-        case _:
-            return {}
+            kept["prompt"] = put(prompt.encode("utf-8", "surrogatepass"))
+        case Gated():
+            if change.reply_text:
+                kept["reply"] = put(change.reply_text.encode("utf-8", "surrogatepass"))
+            readings = {"seen": change.seen, "fresh": change.fresh}
+            kept["readings"] = put(
+                canonical({name: each.model_dump(mode="json") for name, each in readings.items() if each})
+            )
+        case Verified(after=after) if after is not None:
+            kept["evidence"] = put(canonical(after.model_dump(mode="json")))
+    return kept

@@ -29,7 +29,13 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     if isinstance(reply, Entry):
         verdict = judge(record, seen, fresh, reply.transition, task, reply)
         return Gated(
-            verdict=verdict, transition=reply.transition, entry=reply.id, counts=_counts(seen), at=fresh.at
+            verdict=verdict,
+            transition=reply.transition,
+            entry=reply.id,
+            seen=seen,
+            fresh=fresh,
+            counts=_counts(seen),
+            at=fresh.at,
         )
     verdict = _reply(record, fresh, reply) or judge(record, seen, fresh, reply.transition, task)
     return Gated(
@@ -38,6 +44,8 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         transition=reply.transition,
         reply_text=reply.raw.text,
         class_=str(reply.raw.cls),
+        seen=seen,
+        fresh=fresh,
         counts=_counts(seen),
         took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
         at=fresh.at,

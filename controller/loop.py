@@ -189,6 +189,8 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
         at=fence.now,
         extra={
             "base": at.base,
+            "state": record.state,
+            "digests": dict(law.digests),
             "checks": {name: state.passed for name, state in states.items()},
             "agent": law.agent.name,
             "credential": law.agent.credential,

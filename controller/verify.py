@@ -29,6 +29,7 @@ def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
         committed=result.committed,
         finished=proven and staged.tool == "finish",
         checks=checks,
+        after=after if after.items else None,
         tool_result=result.code or "ok",
         summary=_summary(staged, keep),
         moved=_moved(changed, after),

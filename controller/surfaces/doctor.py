@@ -151,14 +151,15 @@ def _task(health: Health, task: Path | None, scratch: Path) -> None:
         health.notices.append("the task has not been run yet")
     for name in dict.fromkeys([use, *loaded.task.agent.fallback]):
         try:
-            health.notices += _preflight(loaded, name, scratch)
+            agent = _agent(loaded, name, scratch)
+            health.notices += agent.preflight()
             if name == use:
-                health.task["pays"] = charter(loaded, name).agent.credential
+                health.task["pays"] = agent.profile.credential
         except ControllerError as error:
             health.problems.append(str(error))
 
 
-def _preflight(loaded: LoadedTask, name: str, scratch: Path) -> list[str]:
+def _agent(loaded: LoadedTask, name: str, scratch: Path) -> Agent:
     law, config = charter(loaded, name), loaded.task.agent_config(name)
     settings = AgentSettings(
         name=name,
@@ -171,7 +172,7 @@ def _preflight(loaded: LoadedTask, name: str, scratch: Path) -> list[str]:
         base_dir=Places.of(loaded).base,
     )
     agent: Agent = found("agents", config.kind or name)(settings)
-    return agent.preflight()
+    return agent
 
 
 def _text(health: Health) -> str:

@@ -25,6 +25,8 @@ CONTRACT = ".agent-contract"
 TEMPLATES = BUILTIN
 NO_GOAL = "Say here what shall be reached, in your own words."
 NOT_DONE = "echo 'task.yaml: check `done` needs a command that exits 0 when the goal is reached'; exit 1"
+_BARE = re.compile(r"[A-Za-z./-][A-Za-z0-9_./-]*")
+_WORDS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null", "-", ".", "---", "...")
 WORKLIST = "echo 'task.yaml: a command that prints one line for each item that is left'"
 
 
@@ -131,7 +133,7 @@ def _proven(wishes: Wishes) -> int:
 
 # ---- the file ---------------------------------------------------------------------------------------------
 def task_text(wishes: Wishes, seen: Project, payer: Payer, base: str, with_contract: bool) -> str:
-    """The text of task.yaml. Every value is written as JSON, which YAML reads without surprises."""
+    """The text of task.yaml. Read back at once by `init`."""
     test: Line | None = wishes.test or seen.test
     goal = f"contract: {CONTRACT}" if with_contract else f"goal: {_value(wishes.goal or NO_GOAL)}"
     parts = [
@@ -195,6 +197,13 @@ def _setup(seen: Project) -> list[str]:
 
 
 def _value(value: object) -> str:
+    """YAML in flow style; text is left bare only where YAML can't take it for anything else."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS:
+        return value
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -79,9 +79,9 @@ async def _worked(
             task=law.task.name,
             run=None if opens or before is None else before.run,
             step=0 if opens or before is None else before.step,
-            agent=law.agent.name,
-            model=law.agent.model,
-            credential=law.agent.credential,
+            agent=rig.agent.profile.name,
+            model=rig.agent.profile.model,
+            credential=rig.agent.profile.credential,
             sandbox=law.task.sandbox.mode,
         )
     )

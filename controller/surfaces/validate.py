@@ -218,7 +218,8 @@ def _told(report: Report, as_json: bool) -> int:
             lines.append(f"  {name:<14}{count:>10,}{(count + 1) // 2:>10,}")
         lines.append(f"state at most {report.state_bytes:,} bytes")
     for agent in report.agents:
-        price = f"${agent.usd:,.2f}" if agent.usd is not None else "price not known here"
+        own = "it reports its own price" if agent.kind == "claude" else "no price is set"
+        price = f"at most ${agent.usd:,.2f}" if agent.usd is not None else own
         lines.append(
             f"agent {agent.agent} ({agent.dialect} dialect): request ≤ {agent.request_bytes:,} bytes; "
             f"{report.steps} steps ≤ {agent.run_tokens:,} tokens, {price}"

@@ -37,7 +37,8 @@ workspace: {base: main, scope: ["src/**"]}
 sandbox: {mode: none}
 checks:
   - {name: polite, role: goal, run: [grep, -q, please, src/greeting.txt], pins: []}
-  - {name: there, role: guard, run: head -n 1 src/greeting.txt | grep -qa ^hello, pins: [], must_notice: src/greeting.txt}
+  - {name: there, role: guard, run: head -n 1 src/greeting.txt | grep -qa ^hello, pins: [],
+     must_notice: src/greeting.txt}
 budgets: {steps: 9}
 """
 

@@ -24,7 +24,7 @@ def test_usage_and_configuration(shell: Shell) -> None:
     assert missing.code == 2 and "controller init" in missing.err
     shell.task(*POLITE, budgets="budgets: {step: 3}")
     bad = shell("run", "--json")
-    assert bad.code == 2 and re.search(r"task\.yaml:12:11: .*did you mean `steps`", bad.err), bad.err
+    assert bad.code == 2 and re.search(r"task\.yaml:13:11: .*did you mean `steps`", bad.err), bad.err
     assert (bad.lines[-1]["outcome"], bad.lines[-1]["exit"]) == ("config_error", 2)
     shell.task(*POLITE, sandbox="sandbox: {mode: required}")
     assert "sandbox" in shell("run").err

@@ -1,0 +1,204 @@
+"""`init`, `validate`, `doctor`, `schema`: what can be known before a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from contracts.task import Task
+from controller.surfaces.detect import project
+from controller.taskfile import read_task
+from tests.surfaces.shell import POLITE, Shell, new_shell
+
+TEST = "import unittest\nimport pkg\nclass T(unittest.TestCase):\n    def test_x(self): self.assertEqual(pkg.x, 1)\n"
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Shell:
+    """A small Python project on a branch of its own name."""
+    shell = new_shell(tmp_path)
+    for name, text in {
+        "pkg/__init__.py": "x = 1\n",
+        "tests/__init__.py": "",
+        "tests/test_a.py": TEST,
+    }.items():
+        (shell.repo / name).parent.mkdir(exist_ok=True)
+        (shell.repo / name).write_text(text)
+    shell.git("checkout", "-qb", "trunk")
+    shell.git("add", "-A")
+    shell.git("commit", "-qm", "project")
+    return shell
+
+
+def test_init_writes_a_task_that_is_proven_and_runs(python: Shell) -> None:
+    made = python("init", "--agent", "command", "--goal", "x is 2", "--done", "grep -q 2 pkg/__init__.py")
+    assert made.code == 0, made.err + made.out
+    assert "check tests: proven to see the worktree" in made.out
+    assert made.out.splitlines()[-1] == "next: controller run" and "sandbox: none" in made.out
+    task = read_task(python.repo / "task.yaml").task
+    assert (task.workspace.base, task.sandbox.mode, task.goal) == ("trunk", "none", "x is 2")
+    assert [(check.name, check.role, check.must_notice) for check in task.checks] == [
+        ("done", "goal", None),
+        ("tests", "guard", "pkg/__init__.py"),
+    ]
+    before = (python.repo / "task.yaml").read_bytes()
+    again = python("init")
+    assert again.code == 2 and (python.repo / "task.yaml").read_bytes() == before
+
+
+def test_init_says_that_a_check_does_not_see_the_worktree(python: Shell) -> None:
+    made = python("init", "--agent", "command", "--test", "true")
+    assert made.code == 3 and "does not see the worktree" in made.out, made.out
+
+
+def test_init_refuses_where_nothing_can_be_run(shell: Shell, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    said = shell("init", cwd=outside)
+    assert said.code == 2 and "git init" in said.err
+    assert shell("init", "--template", "novel").code == 2
+    assert not (shell.repo / "task.yaml").exists()
+
+
+@pytest.mark.parametrize("template", ["coding", "batch", "warehouse", "ctf"])
+def test_every_template_is_a_good_task(shell: Shell, template: str) -> None:
+    made = shell("init", "--template", template, "--contract", "--agent", "command", "--no-prove")
+    assert made.code == 0, made.out
+    report = shell("validate", "--json").one
+    assert report["problems"] == [] and report["task"] == "repo"
+    skill = (shell.repo / ".agent-contract/skill-spec.md").read_text()
+    assert "finish" in skill
+    fields = json.loads((shell.repo / ".agent-contract/state.schema.json").read_text())["properties"]
+    named = {"coding": "decision_ledger", "batch": "items", "warehouse": "inventory", "ctf": "hypotheses"}
+    assert named[template] in fields
+
+
+def test_what_is_seen_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text(
+        '{"scripts": {"test": "node t.js"}, "main": "index.js", "dependencies": {"a": "1"}}'
+    )
+    (tmp_path / "package-lock.json").write_text("{}")
+    (tmp_path / "index.js").write_text("")
+    seen = project(tmp_path)
+    assert (seen.language, seen.test, seen.vital) == ("javascript", ["npm", "test"], "index.js")
+    assert seen.setup == (["npm", "ci"],) and seen.when == ("package.json", "package-lock.json")
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'a'\n[tool.pytest.ini_options]\n")
+    seen = project(tmp_path)
+    assert seen.test == [".venv/bin/python", "-m", "pytest", "-q"]
+    assert seen.setup[1] == [".venv/bin/pip", "install", "-q", "-e", ".", "pytest"]
+    (tmp_path / "go.mod").write_text("module a\n")
+    assert project(tmp_path).test == ["go", "test", "./..."]
+
+
+def test_validate_tells_bounds_and_faults(shell: Shell) -> None:
+    shell.task(*POLITE)
+    told = shell("validate", "--json")
+    report = told.one
+    assert told.code == 0 and report["good"] and report["prompt_tokens"] == (report["prompt_bytes"] + 1) // 2
+    assert sum(report["sections"].values()) == report["prompt_bytes"]
+    (agent,) = report["agents"]
+    assert agent["request_bytes"] == 2 * report["prompt_bytes"] + agent["schema_bytes"] + 6 * 1024
+    assert any("no price" in line for line in report["warnings"])
+    assert f"{report['prompt_bytes']:,}" in shell("validate").out
+
+    shell.task(*POLITE, workspace="workspace: {base: nowhere}", budgets="budgets: {stops: 1}")
+    bad = shell("validate")
+    assert bad.code == 3 and "unknown key `budgets.stops`" in bad.out
+    shell.task(*POLITE, workspace="workspace: {base: nowhere}")
+    assert "no branch, tag or commit 'nowhere'" in shell("validate").out
+    assert shell("validate", "nothing.yaml").code == 2
+
+    contract = shell.repo / ".agent-contract"
+    contract.mkdir()
+    (contract / "state.schema.json").write_text(
+        '{"type": "object", "additionalProperties": false, "properties": {"log": {"type": "string", "default": ""}}}'
+    )
+    shell.task(*POLITE, contract="contract: .agent-contract")
+    unbounded = shell("validate", "--json")
+    assert unbounded.code == 3 and any("/properties/log" in line for line in unbounded.one["problems"])
+
+
+def test_validate_holds_the_schema_against_each_vendor(shell: Shell) -> None:
+    priced = "{price: {input: 2, cached: 0, output: 8}}"
+    agents = f"agents: {{script: {{kind: command, run: [python3, x]}}, claude: {{}}, codex: {priced}}}"
+    shell.task(*POLITE, agents=agents)
+    text = (shell.repo / "task.yaml").read_text()
+    (shell.repo / "task.yaml").write_text(
+        "\n".join(line for line in text.splitlines() if not line.startswith("  script:"))
+    )
+    report = shell("validate", "--json").one
+    assert report["problems"] == []
+    assert {agent["agent"]: agent["dialect"] for agent in report["agents"]} == {
+        "script": "merge",
+        "claude": "merge",
+        "codex": "strict",
+    }
+    codex = report["agents"][2]
+    expected = (
+        report["steps"]
+        * (((codex["request_bytes"] - codex["schema_bytes"] - 6144) // 2 + 1) // 2 * 2 + 4000 * 8)
+        / 1e6
+    )
+    assert codex["usd"] == pytest.approx(expected, abs=0.01)
+
+
+def test_the_effective_task_is_a_task(shell: Shell, tmp_path: Path) -> None:
+    shell.task(*POLITE)
+    shown = shell("validate", "--effective")
+    assert shown.code == 0
+    again = tmp_path / "again.yaml"
+    again.write_text(shown.out)
+    assert read_task(again).task.budgets.steps == 9
+    assert Task.model_validate(shell("validate", "--effective", "--json").one).name == "greet"
+
+
+def test_prove_checks_refuses_a_blind_check(shell: Shell) -> None:
+    shell.task(*POLITE)
+    good = shell("validate", "--prove-checks")
+    assert good.code == 0 and "check there: notices a broken file" in good.out
+    text = (shell.repo / "task.yaml").read_text()
+    (shell.repo / "task.yaml").write_text(
+        text.replace("run: head -n 1 src/greeting.txt | grep -qa ^hello", "run: 'true'")
+    )
+    blind = shell("validate", "--prove-checks")
+    assert blind.code == 3 and "does not see the worktree" in blind.out
+
+
+def test_doctor_names_credentials_and_never_shows_them(shell: Shell) -> None:
+    fake = shell.home / "bin"
+    fake.mkdir()
+    # What it prints to the log would show what of the caller's environment reached it.
+    (fake / "claude").write_text(f"#!/bin/sh\nenv > {shell.home}/seen\necho '9.8.7 (Claude Code)'\n")
+    (fake / "claude").chmod(0o755)
+    shell.extra |= {"PATH": f"{fake}:{shell.env['PATH']}", "ANTHROPIC_API_KEY": "sk-ant-api-secret"}
+    told = shell("doctor", "--json")
+    health = told.one
+    assert told.code == 0 and health["good"] and health["worktrees"]
+    assert health["agents"]["claude"]["version"] == "9.8.7"
+    assert any("9.8.7" in notice for notice in health["notices"]), "another version than the measured one"
+    assert health["credentials"]["claude"] == ["ANTHROPIC_API_KEY"]
+    assert "secret" not in told.out + told.err + (shell.home / "seen").read_text()
+
+    shell.task(*POLITE, agent="agent: {use: claude}")
+    assert shell("doctor", "--json").one["task"]["pays"] == "api-key"
+    del shell.extra["ANTHROPIC_API_KEY"]
+    missing = shell("doctor")
+    assert missing.code == 3 and "ANTHROPIC_API_KEY" in missing.out
+    assert not (shell.repo / ".agent-runtime").exists()
+
+
+@pytest.mark.parametrize("kind", ["task", "intent", "state", "transition", "event"])
+def test_schemas_are_schemas(shell: Shell, kind: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    told = shell("schema", kind)
+    assert told.code == 0
+    Draft202012Validator.check_schema(json.loads(told.out))
+
+
+def test_an_unknown_schema(shell: Shell) -> None:
+    assert shell("schema", "novel").code == 2
+    assert os.environ  # the suite's own environment is never handed to the command line
