@@ -27,6 +27,14 @@ class Lost(Busy):
     """The record moved or the lease was taken while we worked: what we hold is stale. Exit 7."""
 
 
+class Interrupted(ControllerError):
+    """A signal ended the call before there was a run to report. `number` is the signal's; exit 128 + number."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+
+
 class Temporary(ControllerError):
     """May pass by itself. Exit 6 when it reaches the top."""
 

@@ -33,10 +33,12 @@ class Agent(Protocol):
 # ---- actions ---------------------------------------------------------------------------------------------
 class Action(Protocol):
     """One tool. `run` never raises for what the model asked: that is a failed ActionResult. `probe` says
-    whether the deed of this key was already done; it changes nothing."""
+    whether the deed of this key was already done; it changes nothing. `lasting` says whether this call, ended
+    midway, may leave something done outside the worktree."""
 
     spec: ActionSpec
 
+    def lasting(self, call: ActionCall) -> bool: ...
     async def run(self, call: ActionCall) -> ActionResult: ...
     async def probe(self, call: ActionCall) -> Probed: ...
 

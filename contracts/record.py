@@ -14,6 +14,7 @@ from contracts.readings import Need, TestCounts
 from contracts.reply import AgentProfile, Usage
 
 FORMAT = 1
+HAPPENED, DID_NOT = "happened", "did-not-happen"
 
 
 class Observation(Frozen):
@@ -62,7 +63,8 @@ class Staged(Frozen):
     """A transition that was allowed and may be executed: the candidate state, the action, how it is proven.
 
     `policy` says which files the action may change. `resumed` is set by `Store.load`: this one was staged by
-    an earlier call, which may have died anywhere in the deed."""
+    an earlier call, which may have died anywhere in the deed. `ruling` is what a person said of a deed of which
+    nothing else can tell: HAPPENED or DID_NOT."""
 
     step: int
     transition: JsonObject
@@ -79,6 +81,7 @@ class Staged(Frozen):
     launch: LaunchFacts | None = None
     entry: str | None = None
     answer: str | None = None
+    ruling: str | None = None
     deadline: float | None = None
 
 
@@ -149,7 +152,7 @@ class Entry(Frozen):
     """Something parked for a person. `status` is open until a person decides."""
 
     id: str
-    kind: Literal["ask", "approval", "change", "conflict"]
+    kind: Literal["ask", "approval", "change", "conflict", "unknown"]
     step: int
     transition: JsonObject
     action_hash: str
@@ -230,7 +233,8 @@ class RunRecord(Frozen):
     @property
     def approved(self) -> Entry | None:
         """The oldest entry that a person said yes to: it takes the place of an agent's reply."""
-        return next((entry for entry in self.queue if entry.status == "approved"), None)
+        parked = (entry for entry in self.queue if entry.kind != "unknown")
+        return next((entry for entry in parked if entry.status == "approved"), None)
 
     @property
     def finished(self) -> bool:
@@ -244,11 +248,19 @@ class RunRecord(Frozen):
             entry.model_copy(
                 update={"status": "approved", "answer": said.text, "decider": said.by, "decided": said.at}
             )
-            if entry.status == "open" and (said := answers.get(entry.id))
+            if entry.status == "open"
+            and (said := answers.get(entry.id))
+            and (entry.kind != "unknown" or said.text in (HAPPENED, DID_NOT))
             else entry
             for entry in self.queue
         )
-        return self.model_copy(update={"inbox": inbox, "queue": queue})
+        staged = self.staged
+        ruled = next(
+            (entry for entry in queue if entry.kind == "unknown" and entry.status == "approved"), None
+        )
+        if staged is not None and ruled is not None and ruled.answer in (HAPPENED, DID_NOT):
+            staged = staged.model_copy(update={"ruling": ruled.answer})
+        return self.model_copy(update={"inbox": inbox, "queue": queue, "staged": staged})
 
     @property
     def stop(self) -> StopRequest | None:
@@ -265,7 +277,7 @@ class RunRecord(Frozen):
             case Halt(outcome=Outcome.waiting):
                 return False
             case Halt(outcome=Outcome.blocked):
-                return self.approved is None
+                return self.approved is None and not (self.staged and self.staged.ruling)
             case _:
                 return True
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.base import canonical, digest
+from contracts.base import digest
 from contracts.outcomes import Outcome
 from contracts.record import (
+    DID_NOT,
+    HAPPENED,
     AuditRow,
     CheckState,
     Correction,
+    Entry,
     Halt,
     LaunchFacts,
     RunRecord,
@@ -35,6 +38,7 @@ from contracts.verdicts import (
     Unknown,
     Verified,
 )
+from controller import audit
 from controller.standstill import moved, repeated
 
 NOT_COUNTED = ("policy.stale",)  # not the model's fault
@@ -78,7 +82,7 @@ def advance(
 def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
     halt = _asked_to_stop(record) or change.halt
     if halt is not None:
-        row = _row("halt", record, now, human_events=_human(record))
+        row = audit.row("halt", record, now, human_events=audit.people(record))
         return _halted(record, halt, row)
     spent, reserve = record.spent, change.reserve
     assert reserve is not None, "a reserve or a halt"
@@ -122,19 +126,19 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
     before = record
     record = record.model_copy(update=update)
     verdict = change.verdict
-    row = _row(
+    row = audit.row(
         "reply",
         record,
         now,
-        validator_result=_result(change),
+        validator_result=audit.result(change),
         retry_count=before.rejections,
-        **_launch(change.launch),
-        state_patch=_part(change.transition, "state_patch"),
-        action=_part(change.transition, "action"),
-        patch_bytes=_size(_part(change.transition, "state_patch")),
+        **audit.launched(change.launch),
+        state_patch=audit.part(change.transition, "state_patch"),
+        action=audit.part(change.transition, "action"),
+        patch_bytes=audit.size(audit.part(change.transition, "state_patch")),
         digests=before.digests,
         durations=change.took,
-        human_events=_human(before),
+        human_events=audit.people(before),
     )
     match verdict:
         case Allow():
@@ -200,17 +204,17 @@ def _verified(
     staged = record.staged
     assert staged is not None, "evidence without a staged transition"
     checks, delta = _checks(record, change)
-    row = _row(
+    row = audit.row(
         "step",
         record,
         now,
         validator_result="allow",
         tool_result=change.tool_result,
         retry_count=record.rejections,
-        **_launch(staged.launch),
+        **audit.launched(staged.launch),
         state_patch=staged.transition.get("state_patch"),
         action=staged.transition.get("action"),
-        patch_bytes=_size(staged.transition.get("state_patch")),
+        patch_bytes=audit.size(staged.transition.get("state_patch")),
         digests=record.digests,
         action_fingerprint=staged.fingerprint,
         repeated_of=record.step - record.progress.repeats if record.progress.repeats else None,
@@ -218,9 +222,10 @@ def _verified(
         durations={**(staged.launch.took if staged.launch else {}), **change.took},
         commit=tree.commit,
         undone=tree.undone,
-        human_events=_human(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
+        human_events=audit.people(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
     )
-    record = record.model_copy(update={"checks": checks, "head": tree.head})
+    queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
+    record = record.model_copy(update={"checks": checks, "head": tree.head, "queue": queue, "halt": None})
     match change.evidence:
         case Proven():
             return _proven(record, staged, change, tree, row)
@@ -240,8 +245,27 @@ def _verified(
             )
             return record.model_copy(update={"halt": halt}), None
         case Unknown() as unknown:
-            halt = Halt(outcome=Outcome.blocked, cause="unknown", say=unknown.say, step=record.step)
-            return _halted(record, halt, row.model_copy(update={"tool_result": "unknown"}))
+            return _unknown(record, staged, unknown, row, now)
+
+
+def _unknown(
+    record: RunRecord, staged: Staged, unknown: Unknown, row: AuditRow, now: float
+) -> tuple[RunRecord, AuditRow]:
+    """The transition stays staged; a person looks and says whether it happened."""
+    entry = Entry(
+        id=f"u{staged.step}",
+        kind="unknown",
+        step=staged.step,
+        transition=staged.transition,
+        action_hash=staged.action_hash,
+        why=unknown.say,
+        opened=now,
+    )
+    say = f"{unknown.say} (look, then: controller answer {entry.id} {HAPPENED}, or {DID_NOT})"
+    halt = Halt(outcome=Outcome.blocked, cause="unknown", say=say, step=record.step)
+    staged = staged.model_copy(update={"ruling": None})
+    record = record.model_copy(update={"queue": (*record.queue, entry), "staged": staged})
+    return _halted(record, halt, row.model_copy(update={"tool_result": "unknown"}))
 
 
 def _proven(
@@ -266,8 +290,8 @@ def _proven(
     )
     row = row.model_copy(
         update={
-            "state_bytes": _size(record.state),
-            "observation_bytes": _size(observation.model_dump()) if observation else 0,
+            "state_bytes": audit.size(record.state),
+            "observation_bytes": audit.size(observation.model_dump()) if observation else 0,
             "digests": row.digests | {"state": digest(record.state)},
         }
     )
@@ -306,7 +330,7 @@ def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord,
         update |= {"rejections": 0, "failures": 0, "correction": record.correction}
         update["progress"] = record.progress.model_copy(update={"repeats": 0, "last_step": record.step})
     after = record.model_copy(update=update)
-    row = _row(
+    row = audit.row(
         "opened" if record.version == 0 else "decision",
         after,
         now,
@@ -332,47 +356,9 @@ def _asked_to_stop(record: RunRecord) -> Halt | None:
     return Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step)
 
 
-# ---- the row ----------------------------------------------------------------------------------------------
-def _row(kind: Any, record: RunRecord, now: float, **more: Any) -> AuditRow:
-    return AuditRow(kind=kind, at=now, step=record.step, step_id=f"{record.run}/{record.step}", **more)
-
-
-def _launch(launch: LaunchFacts | None) -> dict[str, Any]:
-    if launch is None:
-        return {}
-    return {
-        "prompt_tokens": launch.usage.input,
-        "completion_tokens": launch.usage.output,
-        "prompt_chars": launch.prompt_bytes,
-        "usage": launch.usage,
-        "charged": launch.charged,
-        "estimated": launch.estimated,
-        "agent": launch.agent.name,
-        "model": launch.agent.model,
-        "credential": launch.agent.credential,
-    }
-
-
-def _result(change: Gated) -> str:
-    verdict = change.verdict
-    return verdict.code if isinstance(verdict, Reject) else verdict.kind
-
-
 def _ratio(record: RunRecord, launch: LaunchFacts) -> float:
     """Bytes per token, learned from what the agent reported; never below 1 and never above 8."""
     if not launch.usage.input or not launch.prompt_bytes:
         return record.ratio
     measured = min(8.0, max(1.0, launch.prompt_bytes / launch.usage.input))
     return round(record.ratio * (1 - RATIO_SHARE) + measured * RATIO_SHARE, 4)
-
-
-def _human(record: RunRecord) -> tuple[str, ...]:
-    return tuple(f"{post.body.kind} by {post.body.by}" for post in record.inbox)
-
-
-def _part(transition: dict[str, Any] | None, key: str) -> Any:
-    return transition.get(key) if isinstance(transition, dict) else None
-
-
-def _size(value: Any) -> int | None:
-    return None if value is None else len(canonical(value))

@@ -212,6 +212,7 @@ def assemble(
         workspace=workspace,
         artifacts=artifacts,
         watch=watch or Watch(),
+        end_now=runner.end_now,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from contracts.errors import ConfigError, Unavailable
+from contracts.errors import ConfigError, Interrupted, Unavailable
 from contracts.outcomes import Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
 from contracts.record import CheckState, Halt, Progress, RunRecord
@@ -56,9 +56,11 @@ async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None
     record: RunRecord | None = None
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_interrupted, group.cancel_scope, ended)
-            record = await opened(rig, options)
-            record = await _steps(record, rig, options, after_step)
+            work = anyio.CancelScope()
+            group.start_soon(_interrupted, work, ended, rig)
+            with work:
+                record = await opened(rig, options)
+                record = await _steps(record, rig, options, after_step)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:
         first: BaseException = several
@@ -71,7 +73,8 @@ async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None
             await rig.agent.close()
     stored = await rig.store.load(rig.task.task.name)
     if stored is None:
-        raise ConfigError("interrupted before the run was opened; nothing was changed")
+        number = signal.SIGINT if Outcome.interrupted in ended else signal.SIGTERM
+        raise Interrupted("ended before the run was opened: nothing was changed", number)
     return End(stored, ended[0] if ended else stored.outcome)
 
 
@@ -95,13 +98,14 @@ async def _steps(
     return record
 
 
-async def _interrupted(scope: anyio.CancelScope, ended: list[Outcome]) -> None:
+async def _interrupted(scope: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:
     """The first INT or TERM ends the step at once (children included); the second ends the process."""
     try:
         receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
         with receiver as signals:
             async for number in signals:
                 if ended:
+                    rig.end_now()
                     os._exit(128 + number)
                 ended.append(Outcome.interrupted if number == signal.SIGINT else Outcome.terminated)
                 scope.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from contracts.charter import Charter
@@ -25,7 +25,7 @@ class Watch:
 @dataclass
 class Rig:
     """Everything that a step needs. `readers` in the order in which they are shown. `hold`: the lease is kept
-    between steps (`controller.loop` gives it up at its end)."""
+    between steps (`controller.loop` gives it up at its end). `end_now` kills every child at once."""
 
     task: Charter
     agent: Agent
@@ -35,6 +35,7 @@ class Rig:
     workspace: Workspace
     artifacts: Artifacts
     watch: Watch = field(default_factory=Watch)
+    end_now: Callable[[], None] = lambda: None
     hold: bool = False
     lease: Lease | None = None
 

@@ -65,8 +65,10 @@ class SqliteStore:
                 "SELECT id, body FROM inbox WHERE task = ? ORDER BY id", (record.task,)
             ).fetchall()
         inbox = tuple(Post(id=id, body=_body.validate_json(body)) for id, body in posts)
-        staged = record.staged.model_copy(update={"resumed": True}) if record.staged else None
-        return record.folded(inbox).model_copy(update={"staged": staged})
+        if record.staged is not None:
+            staged = record.staged.model_copy(update={"resumed": True})
+            record = record.model_copy(update={"staged": staged})
+        return record.folded(inbox)
 
     async def runs(self, task: str) -> list[tuple[str, int, str | None]]:
         """(run id, version, outcome) of every run of a task, newest first."""

@@ -71,10 +71,11 @@ def _fail(error: BaseException) -> None:
         error.show()
         sys.exit(error.exit_code)
     from controller.surfaces.failures import exit_code, explained
+    from controller.surfaces.words import plain
 
     runtime = Path(".agent-runtime")
     outcome, said = explained(error, runtime, shell.debug)
-    print(f"controller: {said}", file=sys.stderr)
+    print(plain(f"controller: {said}"), file=sys.stderr)
     if shell.json_lines:
         from controller.surfaces.events import failed_line
 

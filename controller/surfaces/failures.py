@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 
-from contracts.errors import Busy, ConfigError, ControllerError, Permanent, Temporary, Unavailable
+from contracts.errors import (
+    Busy,
+    ConfigError,
+    ControllerError,
+    Interrupted,
+    Permanent,
+    Temporary,
+    Unavailable,
+)
 from contracts.outcomes import EXIT_CODES, Outcome
 
 # The first class that holds is the one: Lost is a Busy.
@@ -23,6 +32,8 @@ _OUTCOMES: tuple[tuple[type[ControllerError], Outcome], ...] = (
 
 def outcome_of(error: BaseException) -> Outcome:
     """The outcome that an exception at the top stands for."""
+    if isinstance(error, Interrupted):
+        return Outcome.interrupted if error.number == signal.SIGINT else Outcome.terminated
     if isinstance(error, KeyboardInterrupt):
         return Outcome.interrupted
     return next((known for kind, known in _OUTCOMES if isinstance(error, kind)), Outcome.internal_error)

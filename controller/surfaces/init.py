@@ -48,11 +48,11 @@ def init(wishes: Wishes) -> int:
     """Write task.yaml (and the contract folder), look at it, prove its checks, name the next command. 0, or 3
     when the checks could not be proven. Raises ConfigError where nothing can be written."""
     here = Path.cwd()
-    base = _preflight(wishes, here)
+    base, top = _preflight(wishes, here)
     seen = project(here)
     payer = _payer(wishes.agent)
     with_contract = wishes.contract or wishes.template != "coding"
-    text = task_text(wishes, seen, payer, base, with_contract)
+    text = task_text(wishes, seen, payer, base, with_contract, os.path.relpath(top, here.resolve()))
     written = [TASK_FILE]
     if with_contract:
         written += _write_contract(wishes)
@@ -66,8 +66,8 @@ def init(wishes: Wishes) -> int:
     return _proven(wishes)
 
 
-def _preflight(wishes: Wishes, here: Path) -> str:
-    """The branch to start from. Raises ConfigError."""
+def _preflight(wishes: Wishes, here: Path) -> tuple[str, Path]:
+    """The branch to start from and the top of the checkout. Raises ConfigError."""
     if wishes.template not in TEMPLATES:
         raise ConfigError(
             f"there is no template {wishes.template!r}", hint=f"there are {', '.join(TEMPLATES)}"
@@ -77,7 +77,7 @@ def _preflight(wishes: Wishes, here: Path) -> str:
             raise ConfigError(
                 f"{path} is there already: nothing was written", hint="edit it, or remove it first"
             )
-    place = GitDir.around(here)
+    place = GitDir.around(here.resolve())
     if place is None or place.root is None:
         raise ConfigError(
             "this is not a Git checkout", hint="run `git init` and commit something", where=str(here)
@@ -87,7 +87,7 @@ def _preflight(wishes: Wishes, here: Path) -> str:
         raise ConfigError(
             "the repository has no commits", hint="commit something first", where=str(place.root)
         )
-    return place.branch() or head
+    return place.branch() or head, place.root
 
 
 def _payer(wanted: str | None) -> Payer:
@@ -132,7 +132,9 @@ def _proven(wishes: Wishes) -> int:
 
 
 # ---- the file ---------------------------------------------------------------------------------------------
-def task_text(wishes: Wishes, seen: Project, payer: Payer, base: str, with_contract: bool) -> str:
+def task_text(
+    wishes: Wishes, seen: Project, payer: Payer, base: str, with_contract: bool, repo: str = "."
+) -> str:
     """The text of task.yaml. Read back at once by `init`."""
     test: Line | None = wishes.test or seen.test
     goal = f"contract: {CONTRACT}" if with_contract else f"goal: {_value(wishes.goal or NO_GOAL)}"
@@ -146,6 +148,7 @@ def task_text(wishes: Wishes, seen: Project, payer: Payer, base: str, with_contr
         "agents:",
         f"  {payer.agent}: {_value(payer.settings)}",
         "workspace:",
+        *([f"  repo: {_value(repo)}"] if repo != "." else []),
         f"  base: {_value(base)}",
         '  scope: ["**"]               # what may be changed',
         *_setup(seen),

@@ -93,9 +93,11 @@ async def _worked(
     def after_step(record: RunRecord) -> None:
         now = time.monotonic()
         told = step_ended(last[0], record, now - began[0], law.price_known)
+        only_ended = told.result == "halted" and last[0] is not None and record.step == last[0].step
         began[0], last[0] = now, record
-        reporter.shown.step(told)
-        reporter.tell(told)
+        if not only_ended:  # no launch, nothing done: the outcome says it
+            reporter.shown.step(told)
+            reporter.tell(told)
 
     options = loop.Options(new=new, retry=retry, limit=steps, by=who())
     end = await loop.run(rig, options, after_step)

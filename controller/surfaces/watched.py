@@ -65,6 +65,9 @@ class _Action:
         self._watch.phase("act", call.tool)
         return await self._action.run(call)
 
+    def lasting(self, call: ActionCall) -> bool:
+        return self._action.lasting(call)
+
     async def probe(self, call: ActionCall) -> Probed:
         self._watch.phase("probe", call.tool)
         return await self._action.probe(call)

@@ -49,6 +49,16 @@ def test_init_writes_a_task_that_is_proven_and_runs(python: Shell) -> None:
     assert again.code == 2 and (python.repo / "task.yaml").read_bytes() == before
 
 
+def test_init_in_a_subfolder_works_on_that_folder(python: Shell) -> None:
+    python.git("checkout", "-qb", "mono")
+    (python.repo / "part").mkdir()
+    python.git("mv", "pkg", "tests", "part")
+    python.git("commit", "-qm", "moved")
+    made = python("-C", "part", "init", "--agent", "command", "--done", "grep -q 2 pkg/__init__.py")
+    assert made.code == 0 and "proven to see the worktree" in made.out, made.out + made.err
+    assert read_task(python.repo / "part/task.yaml").task.workspace.repo == ".."
+
+
 def test_init_says_that_a_check_does_not_see_the_worktree(python: Shell) -> None:
     made = python("init", "--agent", "command", "--test", "true")
     assert made.code == 3 and "does not see the worktree" in made.out, made.out

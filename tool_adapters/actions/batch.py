@@ -11,7 +11,7 @@ from contracts.actions import ActionCall, ActionResult, Block, Probed
 from contracts.base import JsonObject, digest
 from contracts.grammar import SPECS, batch_problem, inner_actions
 from contracts.text import size
-from tool_adapters.actions.context import ActionContext
+from tool_adapters.actions.context import ActionContext, Inside
 from tool_adapters.actions.draft import edit_worktree, edited_before
 from tool_adapters.actions.edit_files import edited, failed
 from tool_adapters.actions.files import Files, Refused
@@ -23,7 +23,7 @@ from tool_adapters.actions.search import Search
 _EDITS = ("edit_files", "apply_patch")
 
 
-class Batch:
+class Batch(Inside):
     """The probe of a batch without a run is that of its edits; what it reads is read again. A batch with a run
     is done again as a whole: commands with an outside effect can't stand in one, and the controller first puts
     the worktree back."""

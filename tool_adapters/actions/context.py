@@ -47,7 +47,14 @@ class ActionContext:
         return self.root / self.paths.prefix if self.paths.prefix else self.root
 
 
-class Repeatable:
+class Inside:
+    """An action that changes nothing outside the worktree: it may be ended at any moment."""
+
+    def lasting(self, call: ActionCall) -> bool:
+        return False
+
+
+class Repeatable(Inside):
     """An action that changes nothing: what is found half-done is simply done again."""
 
     async def probe(self, call: ActionCall) -> Probed:

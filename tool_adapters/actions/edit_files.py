@@ -9,12 +9,12 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Probed
 from contracts.grammar import SPECS
-from tool_adapters.actions.context import ActionContext
+from tool_adapters.actions.context import ActionContext, Inside
 from tool_adapters.actions.draft import Draft, edit_worktree, edited_before
 from tool_adapters.actions.files import Refused
 
 
-class Edits:
+class Edits(Inside):
     """What edit_files and apply_patch share: one transaction on the worktree, promised digests, and a probe.
 
     The probe compares the worktree with what the edits make of the commit that the step began on

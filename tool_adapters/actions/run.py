@@ -31,10 +31,15 @@ class Run:
     def __init__(self, ctx: ActionContext) -> None:
         self.ctx = ctx
 
-    async def run(self, call: ActionCall) -> ActionResult:
-        return await self.within(call.args, self.ctx.room)
+    def lasting(self, call: ActionCall) -> bool:
+        """Whether the command acts outside the worktree: ended midway, nobody knows what it left there."""
+        command = self.ctx.commands.get(str(call.args.get("command")))
+        return command is not None and bool(command.effects)
 
-    async def within(self, args: JsonObject, room: int) -> ActionResult:
+    async def run(self, call: ActionCall) -> ActionResult:
+        return await self.within(call.args, self.ctx.room, call)
+
+    async def within(self, args: JsonObject, room: int, call: ActionCall | None = None) -> ActionResult:
         """The result in at most `room` bytes. Ok when the command ended by itself, whatever its exit code,
         unless it must pass."""
         begun = time.monotonic()
@@ -45,7 +50,7 @@ class Run:
             return ActionResult(ok=False, code=refused.code, say=refused.say)
         except ValueError as error:
             return ActionResult(ok=False, code="run.params", say=f"command {args.get('command')!r}: {error}")
-        ran = await self._child(line, command.timeout, keep=True)
+        ran = await self._child(line, command.timeout, call, keep=True)
         facts = RanCommand(
             name=name, exit=ran.exit, timed_out=ran.timed_out or ran.idle, must=command.must, took=ran.took
         )
@@ -76,7 +81,7 @@ class Run:
                 kind="unknown",
                 why=f"{name} acts outside the worktree ({', '.join(command.effects)}) and declares no probe",
             )
-        ran = await self._child(argv, min(command.timeout, _PROBE_SECONDS), keep=False)
+        ran = await self._child(argv, min(command.timeout, _PROBE_SECONDS), call, keep=False)
         match ran.exit:
             case 0:
                 facts = RanCommand(name=name, exit=0, must=command.must)
@@ -95,9 +100,15 @@ class Run:
             raise Refused("run.unknown", f"{name[:60]!r} is no command of this task: {known}")
         return name, command, args.get("params") or {}
 
-    async def _child(self, line: str | tuple[str, ...], timeout: float, *, keep: bool) -> Ran:
+    async def _child(
+        self, line: str | tuple[str, ...], timeout: float, call: ActionCall | None, *, keep: bool
+    ) -> Ran:
+        """With the idempotency key of a step in its environment: a command that acts outside can leave it there,
+        and its probe look for it."""
         argv = ("sh", "-c", line) if isinstance(line, str) else line
-        return await self.ctx.runner.run(argv, cwd=self.ctx.cwd, env=self.ctx.env, timeout=timeout, keep=keep)
+        key = {"SKILL_STATE_KEY": call.key, "SKILL_STATE_STEP": str(call.step)} if call else {}
+        env = {**self.ctx.env, **key}
+        return await self.ctx.runner.run(argv, cwd=self.ctx.cwd, env=env, timeout=timeout, keep=keep)
 
 
 def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
