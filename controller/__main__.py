@@ -8,6 +8,9 @@ import sys
 def main() -> None:
     """Runs one command and exits with its code."""
     words = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that can't show a character must not end a run
+            stream.reconfigure(errors="backslashreplace")
     if words in (["--version"], ["-V"]):
         from importlib.metadata import version
 

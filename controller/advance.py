@@ -223,6 +223,7 @@ def _verified(
         commit=tree.commit,
         undone=tree.undone,
         human_events=audit.people(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
+        extra={"entry": staged.entry} if staged.entry else {},
     )
     queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
     record = record.model_copy(update={"checks": checks, "head": tree.head, "queue": queue, "halt": None})

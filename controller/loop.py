@@ -193,8 +193,7 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
         at=fence.now,
         extra={
             "base": at.base,
-            "state": record.state,
-            "digests": dict(law.digests),
+            "record": record.model_dump(mode="json", exclude={"inbox"}),
             "checks": {name: state.passed for name, state in states.items()},
             "agent": law.agent.name,
             "credential": law.agent.credential,

@@ -19,12 +19,11 @@ from contracts.errors import Busy, Lost, Unavailable
 from contracts.outcomes import CLOSING
 from contracts.ports import Lease, Owner
 from contracts.record import FORMAT, AuditRow, Post, PostBody, RunRecord
+from controller.stores.mirror import GENESIS, Mirror, Row, chain
 from controller.stores.owner import alive, me
 
 APPLICATION_ID = 0x534B5354  # "SKST"
 SCHEMA = 1
-GENESIS = "0" * 64
-
 TABLES = """
 CREATE TABLE runs(
   run TEXT PRIMARY KEY, task TEXT NOT NULL, number INTEGER NOT NULL, version INTEGER NOT NULL,
@@ -41,17 +40,13 @@ CREATE TABLE leases(
 _body: TypeAdapter[PostBody] = TypeAdapter(PostBody)
 
 
-def chain(prev: str, row: bytes) -> str:
-    """The hash of an audit row: sha256 over the previous hash and the row's bytes."""
-    return digest(prev.encode() + b"\n" + row)
-
-
 class SqliteStore:
     """`path` is created on first use unless `create` is False, in which case a missing file is Unavailable."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path, self._create = path, create
         self._db: sqlite3.Connection | None = None
+        self._mirror = Mirror(path.parent / "audit")
 
     # ---- reading --------------------------------------------------------------------------------------
     async def load(self, run: str) -> RunRecord | None:
@@ -127,16 +122,27 @@ class SqliteStore:
             if done != 1:
                 raise Lost(f"run {record.run} was changed by another controller")
             if entry is not None:
-                last = db.execute(
+                last, prev = db.execute(
                     "SELECT seq, hash FROM audit WHERE run = ? ORDER BY seq DESC LIMIT 1", (after.run,)
                 ).fetchone() or (0, GENESIS)
+                seq, hash = last + 1, chain(prev, entry)
                 db.execute(
                     "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
-                    (after.run, last[0] + 1, last[1], chain(last[1], entry), entry),
+                    (after.run, seq, prev, hash, entry),
                 )
             db.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in consumed])
+        if entry is not None:
+            self._mirrored(after.run, (seq, prev, hash, entry))
         left = tuple(post for post in record.inbox if post.id not in consumed)
         return after.model_copy(update={"inbox": left})
+
+    async def restore(self, run: str, rows: Sequence[Row]) -> None:
+        """Put a chain back as it was, into a store that has none of this run."""
+        with self._writing() as db:
+            db.executemany(
+                "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
+                [(run, *row) for row in rows],
+            )
 
     async def post(self, task: str, body: PostBody) -> int:
         with self._writing() as db:
@@ -204,6 +210,18 @@ class SqliteStore:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+    def _mirrored(self, run: str, row: Row) -> None:
+        """The row is durable in the store; a mirror that can't be written is caught up with later."""
+        try:
+            if not self._mirror.append(run, [row]):
+                with self._reading() as db:
+                    rows = db.execute(
+                        "SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,)
+                    )
+                    self._mirror.rewrite(run, rows.fetchall())
+        except OSError:
+            return
 
     # ---- inside ---------------------------------------------------------------------------------------
     @staticmethod

@@ -61,7 +61,7 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:  # `controller log | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        sys.exit(130 if shell.json_lines else 0)
     except (KeyboardInterrupt, Exception) as error:
         _fail(error)
 

@@ -87,6 +87,9 @@ def _text(record: RunRecord, step: int, told: list[JsonObject], half: JsonObject
     shown: set[str] = set()
     for each in told:
         lines += _row_lines(each, shown)
+    wrong = record.correction
+    if wrong is not None and wrong.step == step:
+        lines += ["", f"correction, shown in the next prompt ({wrong.layer}, {wrong.code}): {wrong.say}"]
     if half is not None:
         lines += [
             "",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import orjson
 
 from contracts.base import JsonObject, canonical, digest
 from contracts.errors import ConfigError
-from contracts.merge import merge
 from contracts.record import RunRecord
 from controller.assemble import charter
+from controller.history import versions
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 from controller.taskfile import LoadedTask
@@ -84,16 +83,11 @@ def _found(task: Path | None, run: str | None) -> tuple[LoadedTask, RunRecord]:
 
 
 def _versions(loaded: LoadedTask, record: RunRecord) -> Iterator[tuple[int, float, JsonObject, JsonObject]]:
-    """(step, time, patch, Σ after it) from the beginning, replayed from the audit."""
-    schema = charter(loaded).schema
-    state: JsonObject = schema.initial()
-    yield 0, record.opened, {}, state
+    """(step, time, patch, Σ after it) from the beginning, rebuilt from the audit."""
     store = open_existing(loaded)
-    for _, _, _, row in wait_for(lambda: rows(store, record.run)):
-        if row.kind != "step" or "state" not in row.digests or not isinstance(row.state_patch, dict):
-            continue
-        state = cast(JsonObject, merge(state, row.state_patch))
-        yield row.step, row.at, row.state_patch, state
+    found = wait_for(lambda: rows(store, record.run))
+    for version in versions(row for _, _, _, row in found):
+        yield version.step, version.at, version.patch, version.state
 
 
 def _at(versions: list[tuple[int, JsonObject]], step: int) -> JsonObject:

@@ -21,7 +21,8 @@ from controller.claim import release
 from controller.loop import Options, opened
 from controller.rig import Rig
 from controller.step import step
-from controller.stores.sqlite import SqliteStore, chain
+from controller.stores.mirror import chain
+from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
 from tests.bench.report import report, say, spread
 from tool_adapters.git import Engine

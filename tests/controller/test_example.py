@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,7 +73,13 @@ def test_without_the_text_of_the_files_it_fails(tidy: Shell) -> None:
     assert tidy.git("-C", "repo", "rev-list", "main..skill-state/tidy") == ""
 
 
-def test_scripts_try_is_a_program() -> None:
-    script = ROOT / "scripts/try"
-    assert script.stat().st_mode & 0o111
-    subprocess.run(["bash", "-n", str(script)], check=True)
+def test_scripts_try_shows_it(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, tmp_path)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([str(ROOT / "scripts/try")], env=env, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert "completed: " in done.stdout and "controller explain" in done.stdout
+    assert "sandbox: none is used" in done.stderr
+    (work,) = tmp_path.glob("controller-try.*")
+    commits = shell.git("-C", str(work / "repo"), "log", "--oneline", "main..skill-state/tidy").splitlines()
+    assert len(commits) >= 8 and all(line in done.stdout for line in commits)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from contracts.task import Task
-from controller.surfaces.detect import project
+from controller.surfaces.detect import payers, project
 from controller.taskfile import read_task
 from tests.surfaces.shell import POLITE, Shell, new_shell
 
@@ -101,6 +100,21 @@ def test_what_is_seen_of_a_project(tmp_path: Path) -> None:
     assert seen.setup[1] == [".venv/bin/pip", "install", "-q", "-e", ".", "pytest"]
     (tmp_path / "go.mod").write_text("module a\n")
     assert project(tmp_path).test == ["go", "test", "./..."]
+
+
+def test_who_could_pay(tmp_path: Path) -> None:
+    for name in ("claude", "codex"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    assert [(payer.agent, payer.credential) for payer in payers(env)] == [("claude", ""), ("codex", "")]
+    found = list(payers(env | {"CLAUDE_CODE_OAUTH_TOKEN": "x", "ANTHROPIC_API_KEY": "y"}))
+    assert (found[0].settings, found[0].missing) == ({"auth": "subscription"}, "")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/auth.json").write_text("{}")
+    found = list(payers(env))
+    assert (found[0].agent, found[0].settings["auth_file"]) == ("codex", "~/.codex/auth.json")
+    assert list(payers({"PATH": "/nowhere"})) == []
 
 
 def test_validate_tells_bounds_and_faults(shell: Shell) -> None:
@@ -211,4 +225,3 @@ def test_schemas_are_schemas(shell: Shell, kind: str) -> None:
 
 def test_an_unknown_schema(shell: Shell) -> None:
     assert shell("schema", "novel").code == 2
-    assert os.environ  # the suite's own environment is never handed to the command line

@@ -172,3 +172,26 @@ def test_a_red_finish_is_refuted(shell: Shell) -> None:
     told = [line for line in shell("run", "--json").lines if line["event"] == "step"]
     assert (told[0]["result"], told[0]["code"]) == ("refuted", "finish.red")
     assert "polite is red" in told[0]["say"]
+
+
+def test_an_explained_rejection_shows_the_reply_and_the_correction(shell: Shell) -> None:
+    shell.task("so be it")
+    assert shell("step").code == 0
+    told = shell("explain").out
+    assert "so be it" in told and "verdict: reply." in told and "correction, shown in the next prompt" in told
+
+
+def test_landing_as_it_is_and_where(shell: Shell) -> None:
+    shell.task(*POLITE)
+    assert shell("run").code == 0
+    shell.git("branch", "stable")
+    assert shell("land", "--ff", "--squash").code == 2
+    (shell.repo / "src/greeting.txt").write_text("my own work\n")
+    dirty = shell("land")
+    assert dirty.code == 2 and "src/greeting.txt" in dirty.err
+    assert shell("land", "--onto", "stable", "-m", "Be polite").code == 0
+    assert shell.git("log", "-1", "--format=%s", "stable") == "Be polite\n"
+    assert (shell.repo / "src/greeting.txt").read_text() == "my own work\n"
+    shell.git("checkout", "-q", "src/greeting.txt")
+    assert shell("land", "--ff").code == 0
+    assert shell.git("rev-parse", "main") == shell.git("rev-parse", "skill-state/greet")

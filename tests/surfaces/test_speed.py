@@ -47,6 +47,13 @@ def test_status_and_version_need_nothing_heavy(shell: Shell) -> None:
     assert imported(shell, "log") & HEAVY, "the list can tell"
 
 
+def test_a_terminal_that_knows_only_ascii(shell: Shell) -> None:
+    shell.task(*POLITE)
+    shell.extra |= {"PYTHONIOENCODING": "ascii"}
+    assert shell("run").code == 0
+    assert "\\u2192" in shell("status").out
+
+
 def test_help_needs_the_parser_alone(shell: Shell) -> None:
     seen = imported(shell, "--help")
     assert "typer" in seen and not seen & (HEAVY - {"typer", "subprocess"})

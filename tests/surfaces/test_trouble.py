@@ -74,7 +74,7 @@ def test_an_unusable_store(shell: Shell) -> None:
         for tail in ("-wal", "-shm"):
             Path(f"{store}{tail}").unlink(missing_ok=True)
         store.write_bytes(content)
-        for command in ("status", "run", "log"):
+        for command in ("status", "log"):
             said = shell(command)
             assert said.code == 8 and "damaged" in said.err, (command, said)
         assert store.read_bytes() == content, "a damaged file is never replaced"
@@ -103,14 +103,18 @@ def test_a_second_controller_and_stopping_the_first(shell: Shell) -> None:
     assert (ended["exit"], ended["costs"]["launches"]) == (0, 5), "the launch without a reply counts"
 
 
-def test_a_killed_controller_is_seen_as_interrupted(shell: Shell) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_controller_that_was_ended_is_seen_as_interrupted(
+    shell: Shell, number: signal.Signals, code: int
+) -> None:
     shell.task(READ | {"sleep": 60})
     first = shell.start("run")
     try:
         wait_until(lambda: shell("status", "--json").one.get("step") == 1)
+        first.send_signal(number)
+        assert first.wait(30) == code
     finally:
         first.kill()
-        first.wait()
     status = shell("status", "--json").one
     assert (status["state"], status["owner"], status["next"]) == ("interrupted", None, "controller run")
 

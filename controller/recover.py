@@ -1,0 +1,157 @@
+"""recover: a new store from the audit chain when the old one is damaged. Nothing is thrown away: the damaged files
+are moved aside, and what could not be rebuilt is said."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.errors import ConfigError, ControllerError, Unavailable
+from contracts.outcomes import Outcome
+from contracts.record import AuditRow, Halt, RunRecord
+from controller.history import committed, opening, spent, versions
+from controller.stores.mirror import Mirror, Row, sound
+from controller.stores.sqlite import SqliteStore
+
+LOST = (
+    "the last observation (the agent has to look again)",
+    "answers and questions that were open",
+    "the charge of a launch that had no verdict yet",
+)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """record: the run as it was rebuilt. kept: where the damaged files are. lost: what could not be rebuilt."""
+
+    record: RunRecord
+    kept: tuple[Path, ...]
+    lost: tuple[str, ...]
+
+
+async def recover(store: Path, task: str, head: str | None) -> Recovered:
+    """Rebuild the newest run of `task` in a new store at `store`. `head` is the tip of the run's branch, when it
+    is there. Raises ConfigError when the store is whole, Unavailable when nothing can be rebuilt from."""
+    await _refuse_whole(store, task)
+    run, rows = _best(store, task)
+    record, lost = _rebuilt(run, rows, head)
+    kept = _moved_aside(store)
+    fresh = SqliteStore(store)
+    lease = await fresh.lease(task, 60)
+    try:
+        await fresh.restore(run, rows)
+        row = AuditRow(
+            kind="decision",
+            at=time.time(),
+            step_id=f"{run}/{record.step}",
+            step=record.step,
+            extra={
+                "what": "store rebuilt from the audit",
+                "lost": list(lost),
+                "kept": [str(path) for path in kept],
+            },
+        )
+        stored = await fresh.swap(record, row, lease)
+    finally:
+        await fresh.release(lease)
+        fresh.close()
+    return Recovered(stored, kept, lost)
+
+
+async def _refuse_whole(store: Path, task: str) -> None:
+    if not store.exists():
+        return
+    old = SqliteStore(store, create=False)
+    try:
+        found = await old.load(task)
+    except ControllerError:
+        return
+    finally:
+        old.close()
+    if found is not None:
+        raise ConfigError(
+            f"the store holds run {found.run} and is whole", where=str(store), hint="nothing to recover"
+        )
+
+
+def _best(store: Path, task: str) -> tuple[str, list[Row]]:
+    """The newest run with the longest sound chain, from the table as far as it can be read, or the mirror."""
+    found: dict[str, list[Row]] = {}
+    for run, rows in [*_table(store), *_mirrors(store)]:
+        if run.partition("@")[0] == task and len(rows) > len(found.get(run, ())):
+            found[run] = rows
+    if not found:
+        raise Unavailable(
+            f"no audit row of task {task!r} can be read, neither in the store nor in its mirror",
+            where=str(store),
+            hint="the commits of the run's branch are all that is left; `controller run` after moving the store away",
+        )
+    newest = max(found, key=lambda run: int(run.rpartition("#")[2] or 0))
+    return newest, found[newest]
+
+
+def _table(store: Path) -> list[tuple[str, list[Row]]]:
+    rows: dict[str, list[Row]] = {}
+    try:
+        db = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+        try:
+            for run, seq, prev, hash, row in db.execute(
+                "SELECT run, seq, prev, hash, row FROM audit ORDER BY run, seq"
+            ):
+                rows.setdefault(str(run), []).append((seq, prev, hash, row))
+        finally:
+            db.close()
+    except sqlite3.Error:
+        pass  # what was read until the damage counts
+    return [(run, sound(each)) for run, each in rows.items()]
+
+
+def _mirrors(store: Path) -> list[tuple[str, list[Row]]]:
+    return [(path.stem, Mirror.read_file(path)) for path in sorted((store.parent / "audit").glob("*.jsonl"))]
+
+
+def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tuple[str, ...]]:
+    parsed = [AuditRow.model_validate_json(row) for _, _, _, row in rows]
+    start = opening(parsed)
+    if start is None:
+        raise Unavailable(
+            f"the chain of run {run} does not begin with its opening: the state can't be rebuilt"
+        )
+    states = list(versions(parsed))
+    lost = list(LOST)
+    lost += [f"the state of step {each.step} does not match its digest" for each in states if not each.sound]
+    last = parsed[-1]
+    if head is not None and last.kind == "step" and committed(last) and last.commit not in (None, head):
+        lost.append(f"the branch stands at {head[:12]}, the last row names {(last.commit or '')[:12]}")
+    halt = None
+    if last.outcome == Outcome.completed:
+        halt = Halt(outcome=Outcome.completed, cause="all checks are green", step=last.step)
+    return (
+        start.model_copy(
+            update={
+                "state": states[-1].state,
+                "step": max(row.step for row in parsed),
+                "head": head or start.head,
+                "spent": spent(parsed),
+                "halt": halt,
+                "version": 0,
+            }
+        ),
+        tuple(lost),
+    )
+
+
+def _moved_aside(store: Path) -> tuple[Path, ...]:
+    number = 1
+    while (store.with_name(f"{store.name}.damaged-{number}")).exists():
+        number += 1
+    kept = []
+    for suffix in ("", "-wal", "-shm"):
+        old = store.with_name(store.name + suffix)
+        if old.exists():
+            new = store.with_name(f"{store.name}.damaged-{number}{suffix}")
+            old.rename(new)
+            kept.append(new)
+    return tuple(kept)

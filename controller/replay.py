@@ -1,0 +1,89 @@
+"""replay: the whole run again from what was kept, without an agent and without an action: Σ is rebuilt from the
+audit, and every kept reply is gated again on the readings that it was gated on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import orjson
+
+from contracts.charter import Charter
+from contracts.ports import Artifacts
+from contracts.readings import Readings
+from contracts.record import AuditRow, Entry, RunRecord
+from contracts.verdicts import Reject
+from controller.gate import judge
+from controller.history import Version, opening, versions
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """steps: committed steps whose Σ was rebuilt byte for byte. gated: replies judged again with the verdict of
+    then. wrong: what did not come out the same. skipped: what could not be judged again, and why."""
+
+    steps: int
+    gated: int
+    wrong: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int | None = None) -> Replayed:
+    """Replay a run up to step `to`. Raises nothing: what can't be replayed is said."""
+    rows = [row for row in rows if to is None or row.step <= to]
+    start = opening(rows)
+    if start is None:
+        return Replayed(0, 0, ("the chain does not begin with the opening of the run",), ())
+    wrong = [
+        f"the task's {name} is another one now"
+        for name in law.digests
+        if start.digests.get(name) != law.digests[name]
+    ]
+    states = {id(version.row): version for version in versions(rows)}
+    record, steps, gated, skipped = start, 0, 0, []
+    for row in rows:
+        if row.action is not None or row.state_patch is not None:
+            found = _gated(row, record, law, artifacts)
+            if found == "":
+                gated += 1
+            elif found.startswith("skipped"):
+                skipped.append(f"step {row.step}: {found.removeprefix('skipped: ')}")
+            else:
+                wrong.append(f"step {row.step}: {found}")
+        version: Version | None = states.get(id(row))
+        if version is not None and version.step:
+            steps += version.sound
+            if not version.sound:
+                wrong.append(f"step {row.step}: the rebuilt state is not the one that was stored")
+            record = record.model_copy(update={"state": version.state})
+    return Replayed(steps, gated, tuple(wrong), tuple(skipped))
+
+
+def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts) -> str:
+    """Empty when the verdict came out as it was; else what is different, or `skipped: …`."""
+    kept = row.digests.get("readings")
+    if kept is None:
+        return "skipped: its readings were not kept"
+    try:
+        readings = orjson.loads(artifacts.get(kept))
+        seen, fresh = (
+            Readings.model_validate_json(orjson.dumps(readings[name])) for name in ("seen", "fresh")
+        )
+    except (KeyError, ValueError):
+        return "skipped: its readings can't be read any more"
+    transition = {"state_patch": row.state_patch, "action": row.action}
+    at = record.model_copy(update={"step": row.step})
+    verdict = judge(at, seen, fresh, transition, law, _entry(row, transition))
+    said = verdict.code if isinstance(verdict, Reject) else verdict.kind
+    then = row.validator_result
+    return "" if said == then else f"the gate says {said} now, it said {then}"
+
+
+def _entry(row: AuditRow, transition: dict[str, object]) -> Entry | None:
+    """The approved entry that this step took up."""
+    name = row.extra.get("entry")
+    if name is None:
+        return None
+    return Entry(
+        id=str(name), kind="ask", step=row.step, transition=transition, action_hash="", why="", opened=row.at
+    )
