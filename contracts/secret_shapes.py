@@ -39,18 +39,23 @@ class Shape:
     back: tuple[int, ...] = (0,)
 
 
-# A token begins here: after no letter or digit, but for the end of an escape (\n, %3D, \u003d, a colour).
-_FREE = (
-    rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9A-Fa-f][0-9A-Fa-f])"
-    rb"|(?<=\[[0-9]m)|(?<=[\[;][0-9][0-9]m))"
+# A token begins here: after no letter or digit, but for the end of an escape (\n, %3D, \u003d, a colour). `_ALONE`:
+# nor in the middle of a name with dashes (`.sk-folding-cube`, `node-key-<digest>`).
+_ESCAPE = (
+    rb"(?<=\\[nrtbfv])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9A-Fa-f][0-9A-Fa-f])"
+    rb"|(?<=\[[0-9]m)|(?<=[\[;][0-9][0-9]m)"
 )
+_FREE = rb"(?:(?<![A-Za-z0-9])|" + _ESCAPE + rb")"
+_ALONE = rb"(?:(?<![A-Za-z0-9_-])|" + _ESCAPE + rb")"
 _END = rb"(?![A-Za-z0-9])"
 _W = rb"[A-Za-z0-9_-]"
 _A = rb"[A-Za-z0-9]"
 _H = rb"[0-9a-f]"
 
 
-def _shape(name: str, anchor: str, rest: bytes, *, free: bytes = _FREE, back: tuple[int, ...] = (0,)) -> Shape:
+def _shape(
+    name: str, anchor: str, rest: bytes, *, free: bytes = _FREE, back: tuple[int, ...] = (0,)
+) -> Shape:
     return Shape(name, anchor.encode(), re.compile(free + rest, re.DOTALL), back)
 
 
@@ -59,8 +64,6 @@ def _after(name: str, anchor: str, rest: bytes) -> Shape:
     return _shape(name, anchor, re.escape(anchor.encode()) + rest)
 
 
-# Not in the middle of a name with dashes: `.sk-folding-cube`, `task-1`, `node-key-<digest>`.
-_ALONE = rb"(?<![A-Za-z0-9_-])"
 _SOME = rb"(?=[A-Za-z_-]{0,99}+[0-9])(?=[a-z0-9_-]{0,99}+[A-Z])"
 
 TOKENS: tuple[Shape, ...] = (
@@ -74,15 +77,24 @@ TOKENS: tuple[Shape, ...] = (
             *("glagent-", "glsoat-", "glffct-", "GR1348941"),
         )
     ),
-    _shape("api_key", "sk-", rb"sk-" + _SOME + _W + rb"{20,300}", free=rb"(?:(?<![A-Za-z0-9_-])|" + _FREE[32:]),
+    _shape(
+        "api_key", "sk-", rb"sk-" + _SOME + _W + rb"{20,300}", free=_ALONE
+    ),
     *(
         _after("slack_token", f"xox{kind}-", rb"(?=[A-Za-z-]{0,99}+[0-9])[A-Za-z0-9-]{10,255}")
         for kind in "abeoprs"
     ),
     _after("slack_token", "xapp-", rb"[0-9]-[A-Za-z0-9-]{20,255}"),
     _after("slack_token", "xoxe.xox", rb"[bp]-[A-Za-z0-9-]{20,255}"),
-    _shape("slack_webhook", "hooks.slack.com/", rb"hooks\.slack\.com/[a-z]{4,16}/([A-Za-z0-9_/]{30,100})", free=b""),
-    _shape("discord_webhook", "/api/webhooks/", rb"/api/webhooks/([0-9]{17,20}/" + _W + rb"{60,80})", free=b""),
+    _shape(
+        "slack_webhook",
+        "hooks.slack.com/",
+        rb"hooks\.slack\.com/[a-z]{4,16}/([A-Za-z0-9_/]{30,100})",
+        free=b"",
+    ),
+    _shape(
+        "discord_webhook", "/api/webhooks/", rb"/api/webhooks/([0-9]{17,20}/" + _W + rb"{60,80})", free=b""
+    ),
     *(
         _after("stripe_key", f"{kind}_{mode}_", _A + rb"{10,255}")
         for kind in ("sk", "rk")
@@ -103,11 +115,17 @@ TOKENS: tuple[Shape, ...] = (
         "jwt",
         "eyJ",
         rb"eyJ" + _W + rb"{10,2000}+\.eyJ" + _W + rb"{10,8000}+\." + _W + rb"{10,2000}+",
-        free=rb"(?:(?<![A-Za-z0-9_-])|" + _FREE[32:],
+        free=_ALONE,
     ),
     _after("digitalocean_token", "do", rb"[opr]_v1_" + _H + rb"{64}"),
     _after("shopify_token", "shp", rb"(?:at|ss|ca|pa)_[0-9a-fA-F]{32}"),
-    _shape("telegram_token", ":AA", rb"(?<![0-9])[0-9]{8,10}:AA" + _W + rb"{33}(?!" + _W + rb")", free=b"", back=(10, 9, 8)),
+    _shape(
+        "telegram_token",
+        ":AA",
+        rb"(?<![0-9])[0-9]{8,10}:AA" + _W + rb"{33}(?!" + _W + rb")",
+        free=b"",
+        back=(10, 9, 8),
+    ),
     _after("databricks_token", "dapi", _H + rb"{32}" + _END),
     _after("vault_token", "hv", rb"[sbr]\." + _W + rb"{24,300}"),
     _after("docker_token", "dckr_", rb"(?:pat|oat)_" + _W + rb"{20,64}"),
@@ -164,8 +182,9 @@ TOKENS: tuple[Shape, ...] = (
 # ---- keys in armour ----------------------------------------------------------------------------------------
 _ARMOUR = re.compile(
     rb"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:(?:[^-]|-(?!----)){0,16000}+-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-    rb"|(?:[+ \t>|0-9:]{0,12}(?:\r?\n|\\r\\n|\\n)?[A-Za-z0-9+/=]{1,128}){0,120}+)"
+    rb"(?:(?:[^-]|-(?!----)){0,16000}+-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
+    # cut off: as many lines of base64 as follow
+    rb"|(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}+)"
 )
 _ARMOUR_END = re.compile(rb"-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")
 _ARMOUR_LINE = re.compile(rb"[ \t+>|]{0,16}(?:[0-9]{1,7}[|:])?[A-Za-z0-9+/=]{1,128}\r?")
@@ -227,9 +246,20 @@ _SCHEME = re.compile(
     rb"(?:asic(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9+/_-]{8,1024}+={0,2})|earer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/-]{16,4096}+={0,2}))"
 )
 _USER = re.compile(rb"(?:-u|--user)(?:[ \t]{1,4}|=)['\"]?[A-Za-z0-9_.@%+-]{1,64}+:([^\s'\"`]{4,256}+)")
-_LOGIN = re.compile(rb"login[ \t\r\n]{1,40}[^\s]{1,128}+[ \t\r\n]{1,40}password[ \t\r\n]{1,40}([^\s\"',;]{4,256}+)")
+_LOGIN = re.compile(
+    rb"login[ \t\r\n]{1,40}[^\s]{1,128}+[ \t\r\n]{1,40}password[ \t\r\n]{1,40}([^\s\"',;]{4,256}+)"
+)
 _SHORT = re.compile(rb"-p[ \t]{0,2}['\"]?([^\s'\"`|;&]{5,256}+)")
-_TAKES_P = (b"mysql", b"mariadb", b"sshpass", b"docker login", b"podman login", b"mongo", b"helm registry", b"skopeo")
+_TAKES_P = (
+    b"mysql",
+    b"mariadb",
+    b"sshpass",
+    b"docker login",
+    b"podman login",
+    b"mongo",
+    b"helm registry",
+    b"skopeo",
+)
 
 
 def _lines(data: bytes) -> Iterator[Span]:
@@ -255,7 +285,9 @@ def _lines(data: bytes) -> Iterator[Span]:
 def is_basic(text: bytes) -> bool:
     """Whether `text` is the base64 of `user:password`."""
     try:
-        decoded = base64.b64decode(text.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(text) % 4), validate=True)
+        decoded = base64.b64decode(
+            text.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(text) % 4), validate=True
+        )
     except (binascii.Error, ValueError):
         return False
     return b":" in decoded and len(decoded) >= 6 and all(32 <= byte < 127 or byte >= 0xC3 for byte in decoded)

@@ -151,6 +151,7 @@ class Decided(Frozen):
     what: str = ""
     by: str = ""
     at: float = 0.0
+    digests: dict[str, str] = {}
     extra: JsonObject = {}
 
 

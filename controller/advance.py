@@ -326,7 +326,7 @@ def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState],
 # ---- decisions --------------------------------------------------------------------------------------------
 def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord, AuditRow | None]:
     """A halt set or lifted from outside a step. Lifting gives the counters a fresh start."""
-    update: dict[str, Any] = {"halt": change.halt}
+    update: dict[str, Any] = {"halt": change.halt, "digests": record.digests | change.digests}
     if change.halt is None:
         update |= {"rejections": 0, "failures": 0, "correction": record.correction}
         update["progress"] = record.progress.model_copy(update={"repeats": 0, "last_step": record.step})

@@ -21,13 +21,14 @@ MAX_DEPTH = 32
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
 MAX_QUEUE = 8
+GIT_CONFIG = "git_config"
 
 
 def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entry, task: Charter) -> Gated:
     """The verdict on a reply, or on an approved entry that takes a reply's place. `seen` are the readings
     that the prompt showed, `fresh` those after the agent answered."""
     if isinstance(reply, Entry):
-        verdict = judge(record, seen, fresh, reply.transition, task, reply)
+        verdict = hostile(record, fresh) or judge(record, seen, fresh, reply.transition, task, reply)
         return Gated(
             verdict=verdict,
             transition=reply.transition,
@@ -37,7 +38,11 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
             counts=_counts(seen),
             at=fresh.at,
         )
-    verdict = _reply(record, fresh, reply) or judge(record, seen, fresh, reply.transition, task)
+    verdict = (
+        _reply(record, fresh, reply)
+        or hostile(record, fresh)
+        or judge(record, seen, fresh, reply.transition, task)
+    )
     return Gated(
         verdict=verdict,
         launch=_facts(record, reply, task),
@@ -58,6 +63,19 @@ def _counts(seen: Readings) -> dict[str, int]:
         for name, item in seen.items.items()
         if isinstance(item, CommandReading) and item.worklist and item.count is not None
     }
+
+
+def hostile(record: RunRecord, fresh: Readings) -> Stop | None:
+    """Configuration, attributes or hooks of the repository changed during the run: our git runs none of it, but
+    yours would. A person looks first."""
+    git, known = fresh.git, record.digests.get(GIT_CONFIG)
+    if git is None or known is None or git.config == known:
+        return None
+    say = (
+        "the repository's Git configuration, attributes or hooks changed since the run began: look at "
+        ".git/config and .git/hooks, then `controller run --retry` takes them as they are"
+    )
+    return Stop(outcome=Outcome.blocked, cause=GIT_CONFIG, say=say)
 
 
 def judge(

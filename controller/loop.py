@@ -17,6 +17,7 @@ from contracts.record import CheckState, Halt, Progress, RunRecord
 from contracts.verdicts import Decided
 from controller.claim import claim, release
 from controller.commit import commit
+from controller.gate import GIT_CONFIG
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 from controller.step import step
@@ -147,7 +148,11 @@ async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -
             what = f"{halt.outcome} lifted by running again"
     if not what:
         return record
-    return await commit(record, Decided(what=what, by=options.by, at=fence.now), fence)
+    digests = {}
+    if halt.cause == GIT_CONFIG:
+        git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
+        digests = {GIT_CONFIG: git.config} if git else {}
+    return await commit(record, Decided(what=what, by=options.by, at=fence.now, digests=digests), fence)
 
 
 def _limit(rig: Rig, name: str) -> float:
@@ -182,7 +187,8 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
     states = baseline(rig, readings)
     proofs = await prove(record, rig, fence, states)
     states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
-    record = record.model_copy(update={"checks": states, "progress": Progress(counts={})})
+    digests = record.digests | ({GIT_CONFIG: readings.git.config} if readings.git else {})
+    record = record.model_copy(update={"checks": states, "digests": digests, "progress": Progress()})
     halt = None
     if all(state.passed for state in states.values() if state.role == "goal"):
         say = "every goal is green already"

@@ -67,6 +67,7 @@ class GitReconciler:
             tags=position.tags,
             version=self._version(),
             links={_shown(path): _shown(target) for path, target in sorted(links.items())[:1000]},
+            config=self._git.config_digest(),
             problem=self._problem(status, position),
             took=time.monotonic() - began,
         )

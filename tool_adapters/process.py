@@ -71,6 +71,18 @@ def resolve(program: str, env: Mapping[str, str], cwd: Path) -> str | None:
     return shutil.which(program, path=env.get("PATH", os.defpath))
 
 
+def ask(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
+    """(exit code, output of both streams) of a short probe of this machine, waited for here and now. The code is
+    None when it can't be started or takes longer."""
+    try:
+        done = subprocess.run(
+            argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=-1, stderr=-2, timeout=seconds, check=False
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return None, str(error)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
 class ProcessRunner:
     """ports.Runner over subprocess.Popen.
 

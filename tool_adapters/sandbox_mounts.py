@@ -171,8 +171,15 @@ def written(folder: Path, text: str) -> str:
 
 
 def ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
-    """Each place once, folders before what lies in them; of two for one place the later wins."""
+    """Each place once, folders before what lies in them; of two for one place the later wins. What a read-only
+    folder shows anyway is left out."""
     last: dict[Path, Mount] = {}
     for mount in mounts:
         last[mount.path] = mount
-    return tuple(sorted(last.values(), key=lambda mount: (len(mount.path.parts), mount.path)))
+    kept: dict[Path, Mount] = {}
+    for mount in sorted(last.values(), key=lambda mount: (len(mount.path.parts), mount.path)):
+        around = next((kept[each] for each in mount.path.parents if each in kept), None)
+        shown = around is not None and (around.mode, around.source, mount.mode, mount.source) == ("ro", "", "ro", "")
+        if not shown:
+            kept[mount.path] = mount
+    return tuple(kept.values())

@@ -42,24 +42,29 @@ class Toolchains:
         """The mounts that the programs of `argv`, the interpreters on the PATH and the worktree's virtual
         environments need, beside the system's."""
         found: dict[Path, Mount] = {}
-        for name, program in self._starts(argv, cwd, env):
-            for path in self._trail(program, cwd, env, trusted=not self._inside(program)):
-                found.setdefault(path, Mount(path, "ro", f"{name} lives there"))
+        for name, program, trusted in self._starts(argv, cwd, env):
+            try:
+                for path in self._trail(program, cwd, env, trusted=trusted):
+                    found.setdefault(path, Mount(path, "ro", f"{name} lives there"))
+            except OSError:
+                continue  # what this user may not even look at is no program of theirs
         return tuple(found.values())
 
-    def _starts(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-        names = dict.fromkeys([*_words(argv), *INTERPRETERS])
-        for name in names:
+    def _starts(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]
+    ) -> Iterator[tuple[str, Path, bool]]:
+        """(name, program, whether its place was named by the user)"""
+        for name in dict.fromkeys([*_words(argv), *INTERPRETERS]):
             if "/" in name:
-                path = Path(os.path.abspath(cwd / name))  # noqa: PTH100 (keeps links)
-                if path.is_file():
-                    yield name, path
+                # A path in a shell's text may be a parameter that a model filled in.
+                if os.access(cwd / name, os.X_OK):
+                    yield name, Path(os.path.abspath(cwd / name)), name == argv[0]  # noqa: PTH100 (keeps links)
             elif found := shutil.which(name, path=env.get("PATH", os.defpath)):
-                yield name, Path(found)
+                yield name, Path(found), True
         for folder in dict.fromkeys((cwd, self.worktree)):
             for name in ENVIRONMENTS:
-                if (folder / name).exists():
-                    yield name, folder / name
+                if os.access(folder / name, os.X_OK):
+                    yield name, folder / name, False
 
     def _trail(
         self, program: Path, cwd: Path, env: Mapping[str, str], *, trusted: bool, depth: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,7 @@ class Shell:
 
 
 shell = Shell()
+READERS = ("status", "log", "explain", "state", "diff", "schema")  # they hold nothing that must be put back
 
 
 def main() -> None:
@@ -59,9 +61,6 @@ def main() -> None:
         sys.exit(end.exit_code)
     except typer.Abort:
         sys.exit(130)
-    except BrokenPipeError:  # `controller log | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(130 if shell.json_lines else 0)
     except (KeyboardInterrupt, Exception) as error:
         _fail(error)
 
@@ -93,6 +92,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def globally(
+    context: typer.Context,
     directory: Annotated[
         Path | None, typer.Option("-C", help="change to this folder first", metavar="DIR", show_default=False)
     ] = None,
@@ -102,6 +102,8 @@ def globally(
     ] = False,
 ) -> None:
     shell.debug = debug
+    if context.invoked_subcommand in READERS:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `controller log | head` ends as any program does
     if directory is not None:
         try:
             os.chdir(directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -39,8 +40,13 @@ class Reporter(Lines):
 
     def tell(self, event: Event) -> None:
         """An event on stdout, with --json."""
-        if self.as_json:
+        if not self.as_json:
+            return
+        try:
             print(event.model_dump_json(), flush=True)
+        except BrokenPipeError:
+            unheard()
+            raise KeyboardInterrupt from None  # nobody listens any more: the run ends as by Ctrl-C
 
 
 def run(
@@ -56,8 +62,16 @@ def run(
         reporter.close()
     reporter.tell(told)
     if not as_json:
-        print(plain(ending(told)))
+        try:
+            print(plain(ending(told)), flush=True)
+        except BrokenPipeError:
+            unheard()
     return told.exit
+
+
+def unheard() -> None:
+    """stdout has no reader: what is printed from here on goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:

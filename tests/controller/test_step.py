@@ -322,3 +322,19 @@ def test_a_sandbox_that_is_asked_for_is_not_silently_left_out(tmp_path: Path) ->
     world = World(tmp_path / "r", task=TASK.replace("sandbox: {mode: none}\n", ""))
     with pytest.raises(ConfigError, match="sandbox"):
         go(world, [])
+
+
+@pytest.mark.parametrize("planted", ["hook", "config"])
+def test_a_planted_hook_or_config_blocks_until_a_person_looked(world: World, planted: str) -> None:
+    def plants(_: Any) -> dict[str, Any]:
+        if planted == "hook":
+            (world.root / ".git/hooks").mkdir(exist_ok=True)
+            (world.root / ".git/hooks/post-commit").write_text("#!/bin/sh\nexit 0\n")
+        else:
+            world.git("config", "core.pager", "evil")
+        return WORK[0]
+
+    end = go(world, [plants])
+    assert end.outcome is Outcome.blocked and "hooks" in end.record.halt.say and world.branch_log() == []
+    assert go(world, []).outcome is Outcome.blocked
+    assert go(world, [*WORK, finish()], retry=True).outcome is Outcome.completed

@@ -1,0 +1,70 @@
+"""Whether a value is a secret or only stands where one could: a name, a type, a call, a template, a placeholder."""
+
+from __future__ import annotations
+
+import re
+
+_FILLER = re.compile(
+    rb"pass(?:w(?:or)?d|phrase)?(?![a-z]*\d{3})|secret|token|example|sample|dummy|placeholder|change[-_ ]?me|your|fake|mock"
+    rb"|foo|bar(?!\w*\d{3})|test(?!\w*\d{3})|xxx|\*\*\*|\.\.\.|1234|abcd|redact|todo|none|null|undefined|default",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(rb"[<>{}]|\$[A-Za-z_({]|\A\$|%\(|%s|\A%[A-Za-z_]+%\Z|\A\*+\Z|\A@[A-Za-z_]+@\Z|\[redacted:")
+_DIGEST = re.compile(rb"\A(?:sha(?:1|224|256|384|512)|md5|h1|blake2b?|SHA256)[:=-]")
+_URLISH = re.compile(rb"\A[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_FILE = re.compile(rb"\A(?:\.{0,2}|~|[A-Za-z]:)[/\\](?:[\w.@ -]+[/\\])*[\w.@ -]*\Z")
+_NAME = re.compile(rb"\A[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+\Z")
+_SNAKE = re.compile(rb"\A_*(?:[a-z][a-z0-9]*(?:_+[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_+[A-Z0-9]+)+)_*\Z")
+_CAMEL = re.compile(rb"\A[a-z]+\d{0,3}(?:[A-Z][a-z]+\d{0,3})+\Z|\A(?:[A-Z][a-z]+){2,}\d{0,3}\Z")
+_KEBAB = re.compile(rb"\A[a-z]+(?:-[a-z0-9]+)+\Z")
+_PHRASE = re.compile(rb"\A[a-z]{3,}(?:[-_ .][a-z]{3,}){3,}\Z")
+_TYPE = re.compile(rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d+\w*\Z", re.IGNORECASE)
+_VERSION = re.compile(rb"\Av?\d+(?:[._-]\d+)*(?:[._-]?[a-z]{1,5}\d{0,3})?\Z")
+_NUMBER = re.compile(rb"\A[-+]?[\d._,:]+(?:e[-+]?\d+|[smhdkMGB]|ms)?\Z")
+
+
+def looks_random(value: bytes) -> bool:
+    """Whether nobody would choose `value` as a name: letters and digits in a mixture, or letters of both cases
+    that make no words."""
+    digits = sum(48 <= byte <= 57 for byte in value)
+    upper = sum(65 <= byte <= 90 for byte in value)
+    lower = sum(97 <= byte <= 122 for byte in value)
+    if len(set(value)) < 5:
+        return False
+    if digits and upper + lower:
+        return True
+    return len(value) >= 12 and min(upper, lower) * 4 >= upper + lower and not _CAMEL.match(value)
+
+
+def plausible(kind: str, value: bytes, *, quoted: bool = True, after: bytes = b"") -> bool:
+    """Whether `value` is a secret of `kind` (password, secret, token, key, url, bearer). `quoted`: it stood in
+    quotes, so it is no expression; `after`: the byte that follows it."""
+    if len(value) < (6 if kind in ("password", "url") else 10):
+        return False
+    if _TEMPLATE.search(value) or _DIGEST.match(value) or _URLISH.match(value) or _FILE.match(value):
+        return False
+    if len(value) < 24 and _FILLER.search(value):
+        return False
+    if kind == "password" and _PHRASE.match(value) and len(value) >= 18:
+        return True
+    if _NUMBER.match(value) or _VERSION.match(value):
+        return kind == "url" and len(value) > 5 and value.isdigit()
+    if b" " in value or _SNAKE.match(value) or _TYPE.match(value) or _named(kind, value, quoted, after):
+        return False
+    if kind in ("password", "url"):
+        return looks_random(value) or _marked(value)
+    return looks_random(value)
+
+
+def _named(kind: str, value: bytes, quoted: bool, after: bytes) -> bool:
+    """It is an identifier, a call, or the name of a resource."""
+    if kind not in ("password", "url") and len(value) < 40 and _KEBAB.match(value):
+        return True
+    if _CAMEL.match(value) and not (quoted and kind == "password" and len(value) > 24):
+        return True
+    return not quoted and (after in (b"(", b"[") or bool(_NAME.match(value)))
+
+
+def _marked(value: bytes) -> bool:
+    """Letters and a mark that no name has."""
+    return any(byte in b"!#%^&*+=?@$~" for byte in value) and any(chr(byte).isalpha() for byte in value)
