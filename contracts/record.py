@@ -15,6 +15,7 @@ from contracts.reply import AgentProfile, Usage
 
 FORMAT = 1
 HAPPENED, DID_NOT = "happened", "did-not-happen"
+MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
 
 class Observation(Frozen):
@@ -185,7 +186,35 @@ class StopRequest(Frozen):
     why: str = ""
 
 
-PostBody = Annotated[Answer | StopRequest, Field(discriminator="kind")]
+class Tell(Frozen):
+    """A person's note for the agent: shown in every prompt until its id stands in the state (the agent has taken
+    it in) or it is withdrawn. It never changes the intent."""
+
+    kind: Literal["tell"] = "tell"
+    text: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
+    by: str
+    at: float
+
+
+class Withdraw(Frozen):
+    """A person takes a note back."""
+
+    kind: Literal["withdraw"] = "withdraw"
+    note: str
+    by: str
+    at: float
+
+
+PostBody = Annotated[Answer | StopRequest | Tell | Withdraw, Field(discriminator="kind")]
+
+
+class UserNote(Frozen):
+    """A note that is shown. `id` is `user-note-N`."""
+
+    id: str
+    text: str
+    by: str
+    at: float
 
 
 class Post(Frozen):
@@ -216,6 +245,7 @@ class RunRecord(Frozen):
     staged: Staged | None = None
     reserve: Reserve | None = None
     queue: tuple[Entry, ...] = ()
+    notes: tuple[UserNote, ...] = ()
     spent: Spend = Spend()
     rejections: int = 0
     failures: int = 0
@@ -241,8 +271,8 @@ class RunRecord(Frozen):
         return self.outcome in CLOSING
 
     def folded(self, inbox: tuple[Post, ...]) -> RunRecord:
-        """The record with people's words taken in: an answer approves its `ask`. The version stays; the next
-        write consumes the posts."""
+        """The record with people's words taken in: an answer approves its `ask`, a note is shown, the oldest
+        give way to the newest. The version stays; the next write consumes the posts."""
         answers = {post.body.entry: post.body for post in inbox if isinstance(post.body, Answer)}
         queue = tuple(
             entry.model_copy(
@@ -260,7 +290,15 @@ class RunRecord(Frozen):
         )
         if staged is not None and ruled is not None and ruled.answer in (HAPPENED, DID_NOT):
             staged = staged.model_copy(update={"ruling": ruled.answer})
-        return self.model_copy(update={"inbox": inbox, "queue": queue, "staged": staged})
+        notes = list(self.notes)
+        for post in inbox:
+            if isinstance(post.body, Tell):
+                body = post.body
+                notes.append(UserNote(id=f"user-note-{post.id}", text=body.text, by=body.by, at=body.at))
+            elif isinstance(post.body, Withdraw):
+                notes = [note for note in notes if note.id != post.body.note]
+        kept = tuple(notes[-MAX_NOTES:])
+        return self.model_copy(update={"inbox": inbox, "queue": queue, "notes": kept, "staged": staged})
 
     @property
     def stop(self) -> StopRequest | None:

@@ -5,35 +5,99 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from contracts.secret_values import is_basic, plausible
+from contracts.secret_values import is_basic, looks_random, plausible
 
-_TAIL = rb"(?:[_-]?(?:value|prod|production|staging|stage|dev|live|base|base64|b64|primary|secondary|current|new|old|\d{1,2}))?"
+_TAIL = (
+    rb"(?:[_-]?(?:value|prod|production|staging|stage|dev|live|base|base64|b64|primary|secondary|current|new|old"
+    rb"|\d{1,2}))?"
+)
 _NAMES: tuple[tuple[str, bytes, bytes], ...] = (
-    # kind, anchor (lower case), what may follow it in the name
+    # kind, anchor (lower case), the name's end
     ("password", b"passw", rb"passw(?:or)?d"),
     ("password", b"passphrase", rb"passphrase"),
-    ("password", b"passcode", rb"passcode"),
     ("password", b"pass", rb"pass"),
     ("password", b"pwd", rb"pwd"),
     ("secret", b"secret", rb"secret(?:[_-]?(?:access)?[_-]?key)?"),
     ("token", b"token", rb"token"),
     ("key", b"key", rb"key"),
     ("secret", b"credential", rb"credentials?"),
-    ("secret", b"authorization", rb"authorization"),
-    ("secret", b"signature", rb"signature"),
     ("auth", b"auth", rb"auth"),
 )
 _KEYS = tuple(
     b"api secret access private encryption encrypt account auth signing master shared service app client session license "
-    b"storage deploy admin hmac jwt webhook accesskey crypto cipher ssh root write read host function subscription "
-    b"application integration partner consumer".split()
+    b"storage deploy admin hmac jwt webhook crypto cipher ssh root write read host function subscription application "
+    b"integration partner consumer".split()
 )
-# An optional quote, a bracket, a type; the sign; an optional quote. Groups: sign, quote, value in quotes, value.
+_OTHER_KEYS = tuple(
+    b"cache primary foreign public pub sort partition group row hash dedup idempotency lookup index object unique map "
+    b"routing shard".split()
+)
+# After the name: an optional quote, bracket, type; the sign; the value in quotes, in escaped quotes, or bare.
 _GIVEN = (
     rb"(?:\\{0,3}[\"'`])?\]?(?:[ \t]{0,20}\??:[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?[ \t]{0,4}(?==)(?!==))?"
-    rb"(?:[ \t]{0,20}(=>|:=|[?+]?=(?!=)|::?(?!:)|%3[Dd])[ \t]{0,20}|(>)|(\"[ \t]{1,4}value=)|([ \t]{1,4}))"
-    rb"(?:[bru]?(\\{0,3}[\"'`])((?:(?!\5)[^\r\n]){1,4096}?)\5|([^\s\"'`,;<>(){}\[\]&|\\]{1,4096}+))"
+    rb"(?:[ \t]{0,20}(=>|:=|[?+]?=(?!=)|:(?!:)|%3[Dd])[ \t]{0,20}|(>)|(\"[ \t]{1,4}value=)|([ \t]{1,4}))"
+    rb"(?:[bru]{0,2}"
+    rb"(?:\"([^\"\\\r\n]{0,2048}+(?:\\.[^\"\\\r\n]{0,512}+){0,8}+)\"|'([^'\\\r\n]{0,2048}+(?:\\.[^'\\\r\n]{0,512}+){0,8}+)'"
+    rb"|`([^`\r\n]{1,512}+)`|\\{1,3}[\"']([^\"'\\\r\n]{1,2048}+)\\{1,3}[\"'])"
+    rb"|\\{0,3}[\"'`]?([^\s\"'`,;<>(){}\[\]&|\\]{1,2048}+))"
 )
+_BARE = 9
 _PATTERNS = tuple(
-    (kind, anchor, re.compile(name + _TAIL + _GIVEN, re.IGNORECASE)) for kind, anchor, name in _NAMES
+    (kind, anchor, re.compile(name + _TAIL + _GIVEN, re.IGNORECASE | re.DOTALL))
+    for kind, anchor, name in _NAMES
 )
+_PART = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+_ENVIRONMENT = re.compile(rb"(?:\A|[\r\n \t'\"])[A-Z][A-Z0-9_]{2,80}=\Z")
+_REST = re.compile(rb"[^\s\"'`]{0,1024}+")
+
+
+def named(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """(begin, end, kind) of every value that its name makes a secret."""
+    lower = data.lower()
+    for kind, anchor, pattern in _PATTERNS:
+        at = lower.find(anchor)
+        while at >= 0:
+            found = pattern.match(data, at)
+            if found and (span := _judged(kind, data, at, found)):
+                yield *span, "secret" if kind == "auth" else kind
+                at = max(at, span[0] - len(anchor))
+            at = lower.find(anchor, at + len(anchor))
+
+
+def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[int, int] | None:
+    group = found.lastindex or _BARE
+    begin, end = found.span(group)
+    value, quoted = found[group], group != _BARE
+    front = data[max(0, at - 64) : at]
+    prefix = front[len(front.rstrip(_PART)) :]  # of the name
+    before = front[: len(front) - len(prefix)][-1:]
+    if found[2] and before != b"<":
+        return None
+    if found[4] and not (prefix.startswith(b"--") or (prefix == b"-" and data[at : at + 1].isupper())):
+        return None
+    if not _is_name(kind, data[at : at + 4], prefix, before, value):
+        return None
+    if kind == "auth":
+        return (begin, end) if is_basic(value) else None
+    if not quoted and _ENVIRONMENT.search(data, max(0, begin - 90), begin):
+        end = begin + len((_REST.match(data, begin) or found)[0])
+        value = data[begin:end]
+    good = plausible(kind, value, quoted=quoted, after=data[end : end + 1])
+    return (begin, end) if good else None
+
+
+def _is_name(kind: str, word: bytes, prefix: bytes, before: bytes, value: bytes) -> bool:
+    """Whether what stands before the anchor makes it the name of a secret."""
+    lower = prefix.lower().rstrip(b"_-.")
+    match kind:
+        case "password" if word.lower() == b"pass" and value[:1] and not prefix:
+            return word == b"pass" or before in (b'"', b"'")
+        case "password" if word.lower() == b"pass" and prefix[-1:].isalpha():
+            return word[:1] == b"P" or b"passw" in word.lower()
+        case "key":
+            if lower.endswith(_KEYS):
+                return True
+            loud = prefix.isupper() and prefix.endswith(b"_") and not lower.endswith(_OTHER_KEYS)
+            return loud and len(value) >= 20 and looks_random(value)
+        case _:
+            return True

@@ -7,14 +7,13 @@ alone, whatever the data."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from contracts.secret_values import looks_random, plausible
+from contracts.secret_names import named
+from contracts.secret_values import is_basic, looks_random, plausible
 
 REACH = 1024  # bytes before a secret that may decide that it is one
 LONGEST = 16 * 1024  # bytes of the longest secret that is found
@@ -77,9 +76,7 @@ TOKENS: tuple[Shape, ...] = (
             *("glagent-", "glsoat-", "glffct-", "GR1348941"),
         )
     ),
-    _shape(
-        "api_key", "sk-", rb"sk-" + _SOME + _W + rb"{20,300}", free=_ALONE
-    ),
+    _shape("api_key", "sk-", rb"sk-" + _SOME + _W + rb"{20,300}", free=_ALONE),
     *(
         _after("slack_token", f"xox{kind}-", rb"(?=[A-Za-z-]{0,99}+[0-9])[A-Za-z0-9-]{10,255}")
         for kind in "abeoprs"
@@ -245,11 +242,16 @@ def _urls(data: bytes) -> Iterator[Span]:
 _SCHEME = re.compile(
     rb"(?:asic(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9+/_-]{8,1024}+={0,2})|earer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/-]{16,4096}+={0,2}))"
 )
-_USER = re.compile(rb"(?:-u|--user)(?:[ \t]{1,4}|=)['\"]?[A-Za-z0-9_.@%+-]{1,64}+:([^\s'\"`]{4,256}+)")
+_OTHER = re.compile(
+    rb"uthorization[\"']?\]?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}[\"']?(?:[A-Za-z][A-Za-z-]{1,20}[ \t]{1,4})?"
+    rb"([A-Za-z0-9._~+/=:-]{10,4096}+)"
+)
+_USER = re.compile(rb"-(?:u|-user)(?:[ \t]{1,4}|=)['\"]?[A-Za-z0-9_.@%+-]{1,64}+:([^\s'\"`]{4,256}+)")
 _LOGIN = re.compile(
     rb"login[ \t\r\n]{1,40}[^\s]{1,128}+[ \t\r\n]{1,40}password[ \t\r\n]{1,40}([^\s\"',;]{4,256}+)"
 )
-_SHORT = re.compile(rb"-p[ \t]{0,2}['\"]?([^\s'\"`|;&]{5,256}+)")
+_SHORT = re.compile(rb" -p[ \t]{0,2}['\"]?([^\s'\"`|;&]{5,256}+)")
+_SIGNED = re.compile(rb"(?<=[?&])sig=([A-Za-z0-9%+/=_-]{40,255})")
 _TAKES_P = (
     b"mysql",
     b"mariadb",
@@ -257,8 +259,15 @@ _TAKES_P = (
     b"docker login",
     b"podman login",
     b"mongo",
-    b"helm registry",
+    b"registry login",
     b"skopeo",
+)
+_CONTEXT: tuple[tuple[bytes, re.Pattern[bytes], str], ...] = (
+    (b"uthorization", _OTHER, "token"),
+    (b"-u", _USER, "password"),
+    (b"login", _LOGIN, "password"),
+    (b" -p", _SHORT, "password"),
+    (b"sig=", _SIGNED, "token"),
 )
 
 
@@ -271,26 +280,19 @@ def _lines(data: bytes) -> Iterator[Span]:
                 if (basic and is_basic(basic)) or (bearer and plausible("bearer", bearer)):
                     yield Span(*found.span(1 if basic else 2), "authorization")
             at = data.find(mark, at + len(mark))
-    for mark, pattern in ((b"-u", _USER), (b"login", _LOGIN), (b" -p", _SHORT)):
+    for mark, pattern, kind in _CONTEXT:
         at = data.find(mark)
         while at >= 0:
-            begin = at + (mark == b" -p")
-            if (found := pattern.match(data, begin)) and plausible("password", found[1]):
-                line = data[data.rfind(b"\n", max(0, at - 200), at) + 1 or max(0, at - 200) : at]
-                if mark != b" -p" or any(each in line for each in _TAKES_P):
-                    yield Span(*found.span(1), "password")
+            found = pattern.match(data, at)
+            if found and plausible(kind, found[1]) and (mark != b" -p" or _takes_p(data, at)):
+                yield Span(*found.span(1), kind)
             at = data.find(mark, at + len(mark))
 
 
-def is_basic(text: bytes) -> bool:
-    """Whether `text` is the base64 of `user:password`."""
-    try:
-        decoded = base64.b64decode(
-            text.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(text) % 4), validate=True
-        )
-    except (binascii.Error, ValueError):
-        return False
-    return b":" in decoded and len(decoded) >= 6 and all(32 <= byte < 127 or byte >= 0xC3 for byte in decoded)
+def _takes_p(data: bytes, at: int) -> bool:
+    """Whether `-p` on this command line is a password."""
+    front = data[max(0, at - 200) : at]
+    return any(each in front[front.rfind(b"\n") + 1 :] for each in _TAKES_P)
 
 
 def spans(data: bytes) -> list[Span]:
@@ -309,4 +311,5 @@ def spans(data: bytes) -> list[Span]:
             at = data.find(shape.anchor, at + step)
     for find in (_armour, _urls, _lines):
         found += find(data)
+    found += [Span(*each) for each in named(data)]
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 
 _FILLER = re.compile(
@@ -9,7 +11,9 @@ _FILLER = re.compile(
     rb"|foo|bar(?!\w*\d{3})|test(?!\w*\d{3})|xxx|\*\*\*|\.\.\.|1234|abcd|redact|todo|none|null|undefined|default",
     re.IGNORECASE,
 )
-_TEMPLATE = re.compile(rb"[<>{}]|\$[A-Za-z_({]|\A\$|%\(|%s|\A%[A-Za-z_]+%\Z|\A\*+\Z|\A@[A-Za-z_]+@\Z|\[redacted:")
+_TEMPLATE = re.compile(
+    rb"[<>{}]|\$[A-Za-z_({]|\A\$|%\(|%s|\A%[A-Za-z_]+%\Z|\A\*+\Z|\A@[A-Za-z_]+@\Z|\[redacted:"
+)
 _DIGEST = re.compile(rb"\A(?:sha(?:1|224|256|384|512)|md5|h1|blake2b?|SHA256)[:=-]")
 _URLISH = re.compile(rb"\A[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _FILE = re.compile(rb"\A(?:\.{0,2}|~|[A-Za-z]:)[/\\](?:[\w.@ -]+[/\\])*[\w.@ -]*\Z")
@@ -18,7 +22,9 @@ _SNAKE = re.compile(rb"\A_*(?:[a-z][a-z0-9]*(?:_+[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_+
 _CAMEL = re.compile(rb"\A[a-z]+\d{0,3}(?:[A-Z][a-z]+\d{0,3})+\Z|\A(?:[A-Z][a-z]+){2,}\d{0,3}\Z")
 _KEBAB = re.compile(rb"\A[a-z]+(?:-[a-z0-9]+)+\Z")
 _PHRASE = re.compile(rb"\A[a-z]{3,}(?:[-_ .][a-z]{3,}){3,}\Z")
-_TYPE = re.compile(rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d+\w*\Z", re.IGNORECASE)
+_TYPE = re.compile(
+    rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d+\w*\Z", re.IGNORECASE
+)
 _VERSION = re.compile(rb"\Av?\d+(?:[._-]\d+)*(?:[._-]?[a-z]{1,5}\d{0,3})?\Z")
 _NUMBER = re.compile(rb"\A[-+]?[\d._,:]+(?:e[-+]?\d+|[smhdkMGB]|ms)?\Z")
 
@@ -68,3 +74,13 @@ def _named(kind: str, value: bytes, quoted: bool, after: bytes) -> bool:
 def _marked(value: bytes) -> bool:
     """Letters and a mark that no name has."""
     return any(byte in b"!#%^&*+=?@$~" for byte in value) and any(chr(byte).isalpha() for byte in value)
+
+
+def is_basic(text: bytes) -> bool:
+    """Whether `text` is the base64 of `user:password`."""
+    text = text.replace(b"-", b"+").replace(b"_", b"/").rstrip(b"=")
+    try:
+        decoded = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in decoded and len(decoded) >= 6 and all(32 <= byte < 127 or byte >= 0xC3 for byte in decoded)

@@ -3,10 +3,11 @@ stands here once."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.base import digest
+from contracts.base import canonical, digest
 from contracts.outcomes import Outcome
 from contracts.record import (
     DID_NOT,
@@ -20,6 +21,7 @@ from contracts.record import (
     RunRecord,
     Spend,
     Staged,
+    UserNote,
 )
 from contracts.reply import Usage
 from contracts.verdicts import (
@@ -281,6 +283,7 @@ def _proven(
         update={
             "state": staged.candidate,
             "observation": observation,
+            "notes": _left(record, staged.candidate),
             "correction": None,
             "staged": None,
             "rejections": 0,
@@ -301,6 +304,14 @@ def _proven(
     say = str(staged.args.get("summary", ""))[:2000]
     halt = Halt(outcome=Outcome.completed, cause="all checks are green", say=say, step=record.step)
     return _halted(record, halt, row)
+
+
+def _left(record: RunRecord, state: dict[str, Any]) -> tuple[UserNote, ...]:
+    """The notes that the state does not name yet."""
+    if not record.notes:
+        return ()
+    words = set(re.findall(r"user-note-\d+", canonical(state).decode()))
+    return tuple(note for note in record.notes if note.id not in words)
 
 
 def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState], dict[str, int] | None]:

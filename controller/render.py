@@ -9,7 +9,7 @@ import orjson
 from contracts.actions import Block
 from contracts.charter import Charter
 from contracts.readings import CheckReading, CommandReading, GitReading, Reading, Readings, UnknownReading
-from contracts.record import CheckState, Correction, Observation, RunRecord
+from contracts.record import MAX_NOTE, MAX_NOTES, CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.text import clean, cut, indented, line, shown_json, size
 
@@ -30,6 +30,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
     volatile = [
         ("state", _state(record, task)),
         ("authorities", "" if paper else _authorities(record, seen, task)),
+        ("notes from the user", "" if paper else _notes(record)),
         ("correction", _correction(record.correction)),
         ("observation", _observation(record.observation, task)),
         ("budget", "" if paper else _budget(record, task)),
@@ -49,6 +50,7 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
         "actions": size(_section("actions", _grammar(task))),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64,
         "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
+        "notes from the user": 256 + MAX_NOTES * (4 * MAX_NOTE + 32),
         "observation": task.task.limits.observation + 256,
         "budget": NOTICE,
     }
@@ -124,6 +126,15 @@ def _check(name: str, check: CheckState, step: int) -> str:
     colour = "green" if check.passed else "red"
     when = "" if check.step == step else f", read at step {check.step}"
     return " " + line(f"{name} ({check.role}): {colour}{when}: {check.why}", CHECK - 2)
+
+
+def _notes(record: RunRecord) -> str:
+    if not record.notes:
+        return ""
+    told = [f"{note.id}: {line(note.text, 4 * MAX_NOTE)}" for note in record.notes]
+    return "\n".join(
+        ["Write a note's id into the state once you have taken it in; then it is not shown again.", *told]
+    )
 
 
 # ---- correction, observation, budget ---------------------------------------------------------------------

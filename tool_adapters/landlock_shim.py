@@ -35,7 +35,12 @@ class Beneath(ctypes.Structure):
 
 def files(abi: int) -> int:
     """Every right on files that this version knows: 13 bits, then refer, truncate, ioctl."""
-    return (1 << 13) - 1 | (1 << 13 if abi >= 2 else 0) | (1 << 14 if abi >= 3 else 0) | (1 << 15 if abi >= 5 else 0)
+    return (
+        (1 << 13) - 1
+        | (1 << 13 if abi >= 2 else 0)
+        | (1 << 14 if abi >= 3 else 0)
+        | (1 << 15 if abi >= 5 else 0)
+    )
 
 
 def close(said: dict[str, Any]) -> None:

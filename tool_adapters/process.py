@@ -76,7 +76,14 @@ def ask(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], seconds: floa
     None when it can't be started or takes longer."""
     try:
         done = subprocess.run(
-            argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=-1, stderr=-2, timeout=seconds, check=False
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=-1,
+            stderr=-2,
+            timeout=seconds,
+            check=False,
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return None, str(error)

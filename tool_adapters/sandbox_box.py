@@ -100,4 +100,4 @@ def limited(resources: Resources) -> list[str]:
         f"ulimit -d {limits['data'] // 1024}",
         f"{{ ulimit -u {limits['nproc']} || ulimit -p {limits['nproc']}; }}",
     ]
-    return ["/bin/sh", "-c", f"{{ {'; '.join(lines)}; }} 2>/dev/null; exec \"$@\"", "sh"]
+    return ["/bin/sh", "-c", f'{{ {"; ".join(lines)}; }} 2>/dev/null; exec "$@"', "sh"]

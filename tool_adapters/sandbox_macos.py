@@ -10,7 +10,12 @@ from tool_adapters.sandbox_box import Box, Found, limited
 
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/System", "/Library/Developer", "/Library/Frameworks", "/Library/Apple"),
-    *("/Applications/Xcode.app/Contents/Developer", "/opt/homebrew", "/private/etc", "/private/var/db/timezone"),
+    *(
+        "/Applications/Xcode.app/Contents/Developer",
+        "/opt/homebrew",
+        "/private/etc",
+        "/private/var/db/timezone",
+    ),
     *("/private/var/select", "/dev"),
 )
 _HIDDEN = ("/private/etc/ssh", "/private/etc/sudoers", "/private/etc/master.passwd")

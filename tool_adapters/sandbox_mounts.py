@@ -28,7 +28,20 @@ ETC = (
 ETC_PATTERNS = ("python3.*", "java-*", "lsb-release", "*-release")
 NETWORK = ("resolv.conf",)
 # Never shown by naming a folder above them: a whole home or root would hide nothing.
-_WHOLE = ("/", "/home", "/root", "/Users", "/etc", "/run", "/var", "/var/run", "/proc", "/dev", "/tmp", "/sys")
+_WHOLE = (
+    "/",
+    "/home",
+    "/root",
+    "/Users",
+    "/etc",
+    "/run",
+    "/var",
+    "/var/run",
+    "/proc",
+    "/dev",
+    "/tmp",
+    "/sys",
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -179,7 +192,12 @@ def ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     kept: dict[Path, Mount] = {}
     for mount in sorted(last.values(), key=lambda mount: (len(mount.path.parts), mount.path)):
         around = next((kept[each] for each in mount.path.parents if each in kept), None)
-        shown = around is not None and (around.mode, around.source, mount.mode, mount.source) == ("ro", "", "ro", "")
+        shown = around is not None and (around.mode, around.source, mount.mode, mount.source) == (
+            "ro",
+            "",
+            "ro",
+            "",
+        )
         if not shown:
             kept[mount.path] = mount
     return tuple(kept.values())

@@ -76,7 +76,9 @@ def tried(found: Found) -> str | None:
     """Why `found` can't be used here; None when `true` ran in it."""
     with tempfile.TemporaryDirectory(prefix="sandbox-probe-") as folder:
         place = Path(folder).resolve()
-        mounts = ordered([*system(), *settings(False), Mount(Path("/tmp"), "empty", ""), Mount(place, "rw", "")])
+        mounts = ordered(
+            [*system(), *settings(False), Mount(Path("/tmp"), "empty", ""), Mount(place, "rw", "")]
+        )
         box = Box(mounts, place, False, Resources(), place)
         argv = WRAPS[found.kind](found, box, [shutil.which("true") or "/bin/true"])
         code, said = ask(argv, cwd=place, env={"PATH": os.defpath}, seconds=_SECONDS)
