@@ -14,6 +14,7 @@ from contracts.readings import Need, TestCounts
 from contracts.reply import AgentProfile, Usage
 
 FORMAT = 1
+DAY = 86_400
 HAPPENED, DID_NOT = "happened", "did-not-happen"
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
@@ -97,7 +98,8 @@ class Reserve(Frozen):
 
 
 class Spend(Frozen):
-    """What the run has used up. `estimated` is True as soon as one charge was a reserve."""
+    """What the run has used up. `estimated` is True as soon as one charge was a reserve. `day` is the UTC day
+    (days since the epoch) of the last charge and `day_usd_micro` what that day cost, over all runs of the task."""
 
     steps: int = 0
     launches: int = 0
@@ -107,6 +109,12 @@ class Spend(Frozen):
     usd_micro: int = 0
     wall: float = 0.0
     estimated: bool = False
+    day: int = 0
+    day_usd_micro: int = 0
+
+    def today(self, now: float) -> int:
+        """Micro-USD charged on the UTC day of `now`."""
+        return self.day_usd_micro if self.day == int(now // DAY) else 0
 
     @property
     def tokens(self) -> int:

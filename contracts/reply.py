@@ -43,13 +43,14 @@ class Usage(Frozen):
 @dataclass(frozen=True)
 class Prompt:
     """A rendered prompt. `stable` is byte-identical in every step of a run, `volatile` is the rest; an agent
-    reads `stable + volatile`. `sections` are (name, bytes) in order, `bound` the token bound bytes/2."""
+    reads `stable + volatile`. `sections` are (name, bytes) in order, `bound` the token bound bytes/2, `at` the
+    UTC seconds of the readings that it shows."""
 
     step: int
     stable: str
     volatile: str
     sections: tuple[tuple[str, int], ...] = field(default=())
-    took: float = 0.0
+    at: float = 0.0
 
     @property
     def text(self) -> str:

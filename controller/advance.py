@@ -10,6 +10,7 @@ from typing import Any
 from contracts.base import canonical, digest
 from contracts.outcomes import Outcome
 from contracts.record import (
+    DAY,
     DID_NOT,
     HAPPENED,
     AuditRow,
@@ -89,7 +90,7 @@ def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecor
     spent, reserve = record.spent, change.reserve
     assert reserve is not None, "a reserve or a halt"
     if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
-        spent = _charged(spent, record.reserve.usage, True)
+        spent = _charged(spent, record.reserve.usage, True, now)
     return (
         record.model_copy(
             update={
@@ -103,9 +104,11 @@ def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecor
     )
 
 
-def _charged(spent: Spend, usage: Usage, estimated: bool) -> Spend:
+def _charged(spent: Spend, usage: Usage, estimated: bool, now: float) -> Spend:
     return spent.model_copy(
         update={
+            "day": int(now // DAY),
+            "day_usd_micro": spent.today(now) + (usage.usd_micro or 0),
             "input": spent.input + (usage.input or 0),
             "cached": spent.cached + (usage.cached or 0),
             "output": spent.output + (usage.output or 0),
@@ -119,7 +122,7 @@ def _charged(spent: Spend, usage: Usage, estimated: bool) -> Spend:
 def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, AuditRow | None]:
     update: dict[str, Any] = {"reserve": None, "halt": None}
     if change.launch is not None:
-        update["spent"] = _charged(record.spent, change.launch.charged, change.launch.estimated)
+        update["spent"] = _charged(record.spent, change.launch.charged, change.launch.estimated, now)
         update["ratio"] = _ratio(record, change.launch)
     else:
         update["step"] = record.step + 1  # an approved entry taken up is a step of its own

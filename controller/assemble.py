@@ -235,7 +235,6 @@ def accepted(task: Task) -> None:
         ),
         (task.approvals.on_blocked != "wait", "approvals.on_blocked: continue", "write `on_blocked: wait`"),
         (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
-        (task.budgets.usd_per_day is not None, "budgets.usd_per_day", "`budgets.usd` limits a run"),
     ]
     for wanted, what, hint in refused:
         if wanted:

@@ -8,7 +8,7 @@ import time
 from contracts.base import canonical, digest
 from contracts.charter import Charter
 from contracts.outcomes import Outcome
-from contracts.record import Halt, Reserve, RunRecord
+from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
 from contracts.verdicts import Change, Gated, Proven, Refuted, Reserved, Verified
 from controller.advance import Tree, advance
@@ -57,6 +57,10 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
     ]
     if budgets.usd is not None and task.price_known:
         limits.append(("usd", (spent.usd_micro + (usage.usd_micro or 0)) / 1e6, budgets.usd))
+    if budgets.usd_per_day is not None and task.price_known:
+        today = (spent.today(prompt.at) + (usage.usd_micro or 0)) / 1e6
+        if today > budgets.usd_per_day:
+            return Reserved(halt=_tomorrow(record, prompt.at, budgets.usd_per_day))
     for name, needed, limit in limits:
         if needed > limit:
             say = f"budgets.{name} is used up ({_used(name, record)} of {limit:g}): raise it in the task to go on"
@@ -79,6 +83,13 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
         ),
         prompt=prompt.text,
     )
+
+
+def _tomorrow(record: RunRecord, now: float, limit: float) -> Halt:
+    """The day's money is used up: the next UTC day brings more."""
+    say = f"budgets.usd_per_day is used up (${record.spent.today(now) / 1e6:.2f} of ${limit:g} today)"
+    due = (now // DAY + 1) * DAY
+    return Halt(outcome=Outcome.waiting, cause="usd_per_day", say=say, not_before=due, step=record.step)
 
 
 def _stuck(record: RunRecord, limit: int) -> Halt | None:

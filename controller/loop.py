@@ -13,7 +13,7 @@ import anyio
 from contracts.errors import ConfigError, Interrupted, Unavailable
 from contracts.outcomes import Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
-from contracts.record import CheckState, Halt, Progress, RunRecord
+from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.verdicts import Decided
 from controller.claim import claim, release
 from controller.commit import commit
@@ -121,7 +121,7 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
     async with claim(name, rig) as fence:
         record = await rig.store.load(name)
         if record is None or (record.finished and options.new):
-            return await _begin(rig, fence, record.number + 1 if record else 1)
+            return await _begin(rig, fence, record)
         wrong = rig.task.schema.errors(record.state)
         if wrong:
             raise ConfigError(f"the state of run {record.run} does not fit the schema any more: {wrong[0]}")
@@ -160,9 +160,11 @@ def _limit(rig: Rig, name: str) -> float:
     return float("inf") if value is None else float(value)
 
 
-async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
-    """A new run: every check's baseline, the proof that guards see the worktree, and `nothing_to_do`."""
-    law, at = rig.task, fence.opened
+async def _begin(rig: Rig, fence: Fence, last: RunRecord | None) -> RunRecord:
+    """A new run after `last`: every check's baseline, the proof that guards see the worktree, and
+    `nothing_to_do`. What the day cost so far is taken over."""
+    law, at, number = rig.task, fence.opened, last.number + 1 if last else 1
+    day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro) if last else Spend()
     if at.dirty:
         kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
         rig.watch.note(f"the worktree held changes that no step made; kept as {kept}")
@@ -177,9 +179,10 @@ async def _begin(rig: Rig, fence: Fence, number: int) -> RunRecord:
         branch=at.branch,
         head=at.base if number > 1 else at.head,
         state=law.schema.initial(),
+        spent=day,
         digests=dict(law.digests),
     )
-    for notice in at.notices:
+    for notice in (*at.notices, *limits(rig)):
         rig.watch.note(notice)
     rig.watch.note("reading every check as it is now")
     readings = await refresh(record, rig.readers, need=EVERYTHING)
@@ -262,6 +265,20 @@ async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, Che
                 hint="an editable install or a path of another checkout? install it in workspace.setup",
             )
     return noticed
+
+
+def limits(rig: Rig) -> tuple[str, ...]:
+    """The budgets as they hold, defaults included; and what can't be enforced."""
+    budgets, price = rig.task.task.budgets, rig.task.price_known
+    money = "no limit in money" if budgets.usd is None else f"${budgets.usd:g}"
+    told = f"budgets: {budgets.steps:,} steps, {budgets.tokens:,} tokens, {money}, {budgets.wall / 3600:g} h at work"
+    if budgets.usd is None or price:
+        return (told,)
+    name = rig.task.agent.name
+    return (
+        told,
+        f"the cost of agent {name!r} is not known (give its `price`): only steps, tokens and time are limited",
+    )
 
 
 async def read_checks(rig: Rig) -> tuple[RunRecord | None, Readings]:

@@ -38,7 +38,9 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
     stable_text = "".join(_section(name, text) for name, text in stable)
     volatile_text = "".join(_section(name, text) for name, text in volatile)
     sizes = tuple((name, size(_section(name, text))) for name, text in [*stable, *volatile] if text)
-    return Prompt(step=record.step + 1, stable=stable_text, volatile=volatile_text, sections=sizes)
+    return Prompt(
+        step=record.step + 1, stable=stable_text, volatile=volatile_text, sections=sizes, at=seen.at
+    )
 
 
 def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:

@@ -6,12 +6,11 @@ sandbox that this machine has (sandbox_probe).
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -220,7 +219,10 @@ class SandboxedRunner:
                 pointer.write_bytes(before)
 
     def _told(self, ran: Ran, added: int) -> Ran:
-        """`ran` in the words of the command itself."""
+        """`ran` in the words of the command itself. The sandbox's own init, on its way out, is no survivor."""
+        assert self.plan.found is not None
+        own = f": {self.plan.found.program} "
+        ran = replace(ran, survivors=tuple(each for each in ran.survivors if own not in each))
         error = own_error(ran.exit, ran.err.text) if ran.out.total == 0 else None
         if error:
             return replace(ran, exit=None, refused=f"the sandbox could not be set up: {error}")

@@ -30,7 +30,7 @@ def abi() -> int:
 def left_open(known: int) -> str:
     """What it does not keep in, in words."""
     more = "" if known >= _ABI_WITH_SCOPES else ", signals and abstract sockets"
-    return f"files and TCP only; UDP, sockets that are files, file names and the .git file of the worktree{more} stay open"
+    return f"files and TCP only; UDP, sockets that are files, file names, Git's configuration{more} stay open"
 
 
 def landlock(found: Found, box: Box, argv: Sequence[str]) -> list[str]:

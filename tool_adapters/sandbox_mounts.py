@@ -23,7 +23,7 @@ ETC = (
     *("locale.conf", "alternatives", "os-release", "debian_version", "terminfo", "inputrc", "magic", "fonts"),
     *("ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
     *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "pki/java", "java", "perl"),
-    *("python3", "php", "R", "ImageMagick-6", "ImageMagick-7", "maven"),
+    *("python3", "php", "R", "ImageMagick-6", "ImageMagick-7"),
 )
 ETC_PATTERNS = ("python3.*", "java-*", "lsb-release", "*-release")
 NETWORK = ("resolv.conf",)
@@ -141,8 +141,11 @@ _SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(=.*)?")
 _KEPT: Mapping[str, frozenset[str] | None] = {
     "extensions": None,
     "core": frozenset(
-        "repositoryformatversion filemode bare logallrefupdates ignorecase symlinks precomposeunicode autocrlf "
-        "eol safecrlf longpaths sparsecheckout sparsecheckoutcone".split()
+        {
+            *("repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "symlinks"),
+            *("precomposeunicode", "autocrlf", "eol", "safecrlf", "longpaths"),
+            *("sparsecheckout", "sparsecheckoutcone"),
+        }
     ),
     "remote": frozenset({"url", "fetch"}),
     "branch": frozenset({"remote", "merge"}),

@@ -28,6 +28,7 @@ _INSTALLED = (
     *("lib/python3*/os.py", "lib/node_modules", "lib/ruby/*/rbconfig.rb", "lib/ruby/*/set.rb"),
     *("src/runtime/proc.go", "lib/modules", "lib/perl5/*/strict.pm", "libexec/pyenv", "libexec/rbenv"),
 )
+_SHOWN = (*SYSTEM, "/etc/alternatives")
 _DEEPEST = 12
 
 
@@ -85,7 +86,7 @@ class Toolchains:
     def _place(self, program: Path, trusted: bool) -> Path | None:
         """What must be shown so that `program` works there: its prefix, or only the file where that would show
         too much; None when it is shown anyway, or must not be."""
-        if self._inside(program) or any(program.is_relative_to(each) for each in SYSTEM):
+        if self._inside(program) or any(program.is_relative_to(each) for each in _SHOWN):
             return None
         prefix = program.parent.parent if program.parent.name in _BIN else program.parent
         installed = any(any(prefix.glob(pattern)) for pattern in _INSTALLED)

@@ -156,6 +156,16 @@ def test_money_stops_after_at_most_one_step_of_overshoot(tmp_path: Path) -> None
     assert end.record.spent.usd_micro == 3_000_000
 
 
+def test_a_day_has_its_own_limit_over_all_runs_of_the_task(tmp_path: Path) -> None:
+    priced = TASK.replace("run: [/bin/false]", "run: [/bin/false], price: {input: 1, cached: 0, output: 0}")
+    world = World(tmp_path / "r", task=priced + "budgets: {usd_per_day: 2.5}\n")
+    dollar = Usage(input=1000, output=1, usd_micro=1_000_000)
+    assert go(world, [*WORK, finish()], usage=dollar).outcome is Outcome.completed
+    end = go(world, [], new=True)
+    assert end.outcome is Outcome.waiting and end.record.number == 2 and world.prompts == []
+    assert end.record.halt.not_before % 86_400 == 0 and "3.00 of $2.5" in end.record.halt.say
+
+
 def test_unknown_usage_is_charged_as_reserved_never_zero(world: World) -> None:
     go(world, [action("list_files", {})], usage=Usage(), limit=1)
     spent = stored(world).spent
@@ -309,7 +319,6 @@ def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_
         ("repeat: on-change\n", "repeat: on-change"),
         ("approvals: {boundaries: [run]}\n", "boundaries"),
         ("approvals: {on_blocked: continue}\n", "on_blocked"),
-        ("budgets: {usd_per_day: 3}\n", "usd_per_day"),
     ],
 )
 def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path, line: str, told: str) -> None:

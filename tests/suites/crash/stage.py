@@ -1,0 +1,312 @@
+"""The stage of a trial: a fresh checkout with its task, the runs on it, and what must hold after them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from contracts.record import Answer, AuditRow, RunRecord
+from controller.stores.sqlite import SqliteStore
+
+Json = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[3]
+RULES = Path(__file__).with_name("rules.py")
+NAME = "tidy"
+RESERVED_OUTPUT = 4000  # tokens of a launch whose reply was never recorded
+PROBE = "probe: [sh, -c, 'grep -sq \"$SKILL_STATE_KEY\" \"$HOME/effects\" #probe']"
+
+TASK = """\
+version: 1
+name: tidy
+goal: Replace every `old` by `new` in src.
+agent: {use: %(use)s}
+agents: %(agents)s
+workspace:
+  base: main
+  scope: ["src/**"]
+sandbox: {mode: none}
+authorities:
+  remaining: {use: command, run: "git grep -n old -- src #remaining", ok_exit: [0, 1], worklist: true}
+actions:
+  allow: [read_files, edit_files, batch, run, finish]
+  commands:
+    ship: {run: %(ship)s, effects: [mail], %(probe)s}
+    count: {run: "wc -l src/*.txt; echo junk > junk.txt #count"}
+    broken: {run: "echo junk >> src/a.txt; exit 1 #broken", must: pass}
+checks:
+  - {name: no-old, role: goal, run: "git grep -q old -- src #no-old", pass_exit: [1], pins: []}
+  - {name: sound, role: guard, run: "sh check.sh #sound", must_notice: src/a.txt}
+"""
+SHIP = "sleep 0.1; echo $SKILL_STATE_KEY >> $HOME/effects #ship"
+FILES = {
+    "src/a.txt": "one old\ntwo\n",
+    "src/b.txt": "an old thing\n",
+    "check.sh": 'test "$(LC_ALL=C tr -d -c "\\\\000" < src/a.txt | wc -c)" -eq 0\n',
+}
+
+
+def git(root: Path, *words: str) -> str:
+    """What git prints there, without this machine's configuration."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    who = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    done = subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prepared world, copied for each trial. `agents` is the task's agents as JSON, `use` the one that works."""
+
+    folder: Path
+    agents: Json = field(default_factory=dict)
+    use: str = "mine"
+    probe: str = PROBE
+    ship: str = SHIP
+
+    def prepare(self) -> Template:
+        repo = self.folder / "repo"
+        for name, text in FILES.items():
+            (repo / name).parent.mkdir(parents=True, exist_ok=True)
+            (repo / name).write_text(text)
+        (self.folder / "home").mkdir()
+        (self.folder / "starts").touch()
+        git(repo, "init", "-q", "-b", "main")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "-m", "start")
+        mine = {"kind": "command", "run": [sys.executable, "-I", "-S", str(RULES), "../starts"]}
+        text = TASK % {
+            "use": self.use,
+            "agents": json.dumps({"mine": mine} | self.agents),
+            "probe": self.probe,
+            "ship": json.dumps(self.ship),
+        }
+        (repo / "task.yaml").write_text(text)
+        return self
+
+    def world(self, folder: Path) -> World:
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return World(folder)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What an uninterrupted run came to."""
+
+    state: Json
+    tree: str
+    subjects: list[str]
+    rows: int
+
+
+class World:
+    """One trial's checkout (`repo`), home and the log of agent starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.repo, self.home = folder, folder / "repo", folder / "home"
+        self.runtime = self.repo / ".agent-runtime"
+        self.worktree = self.runtime / "work" / NAME
+        self.branch = f"skill-state/{NAME}"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Everything that a call of the controller knows of this machine."""
+        keys = {"ANTHROPIC_API_KEY": "dummy-key", "CODEX_API_KEY": "dummy-key"}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8", "TZ": "UTC"} | keys
+
+    def call(self, *words: str, **more: Any) -> Json:
+        """What a victim is asked."""
+        out = self.folder / "said"
+        return {"folder": str(self.repo), "env": self.env, "words": words, "out": str(out)} | more
+
+    def said(self) -> str:
+        path = self.folder / "said"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # ---- what is there -----------------------------------------------------------------------------------
+    def record(self) -> RunRecord | None:
+        store = SqliteStore(self.runtime / "state.db", create=False)
+        try:
+            return anyio.run(store.load, NAME)
+        finally:
+            store.close()
+
+    def answer(self, text: str) -> None:
+        """A person's word on the question that is open."""
+        record = self.record()
+        assert record is not None
+        entry = next(each.id for each in record.queue if each.status == "open")
+        store = SqliteStore(self.runtime / "state.db")
+        anyio.run(store.post, NAME, Answer(entry=entry, text=text, by="ana", at=1.0))
+        store.close()
+
+    def rows(self, run: str) -> tuple[list[AuditRow], list[str]]:
+        """The audit and what is wrong with its chain."""
+        store = SqliteStore(self.runtime / "state.db", create=False)
+
+        async def read() -> tuple[list[AuditRow], list[str]]:
+            rows = [row async for _, _, _, row in store.log(run)]
+            return rows, await store.verify(run)
+
+        try:
+            return anyio.run(read)
+        finally:
+            store.close()
+
+    def effects(self) -> list[str]:
+        path = self.home / "effects"
+        return path.read_text().split() if path.exists() else []
+
+    def starts(self) -> int:
+        return (self.folder / "starts").read_text().count("start")
+
+    def commits(self) -> list[tuple[str, str]]:
+        """(key, subject without the step's number) of every commit of the branch, oldest first."""
+        form = "--format=%(trailers:key=Skill-State-Key,valueonly,separator=%x20)%x1f%s"
+        lines = git(self.repo, "log", "--reverse", form, f"main..{self.branch}").splitlines()
+        pairs = (line.split("\x1f", 1) for line in lines if line)
+        return [(key.strip(), re.sub(r"^step \d+: ", "", subject)) for key, subject in pairs]
+
+    def tree(self) -> str:
+        return git(self.repo, "rev-parse", f"{self.branch}^{{tree}}").strip()
+
+    def whole(self) -> Whole:
+        record = self.record()
+        assert record is not None
+        rows, _ = self.rows(record.run)
+        return Whole(record.state, self.tree(), [subject for _, subject in self.commits()], len(rows))
+
+    # ---- what must hold ----------------------------------------------------------------------------------
+    def faults(self, whole: Whole, starts: int | None = None) -> list[str]:
+        """Everything that was lost, doubled or left behind, one line each: empty when recovery is whole.
+        `starts` are the agent's real starts, where the program itself can't note them."""
+        record = self.record()
+        assert record is not None
+        rows, chain = self.rows(record.run)
+        found = [f"audit: {line}" for line in chain]
+        found += self._work(record, whole)
+        found += self._charges(record, rows, self.starts() if starts is None else starts)
+        found += self._leftovers()
+        return found
+
+    def _work(self, record: RunRecord, whole: Whole) -> list[str]:
+        found = []
+        effects = self.effects()
+        if len(effects) != 1:
+            found.append(f"{'lost' if not effects else 'doubled'}: the effect is there {len(effects)} times")
+        keys = Counter(key for key, _ in self.commits())
+        found += [f"doubled: {count} commits of step {key[:12]}" for key, count in keys.items() if count > 1]
+        subjects = [subject for _, subject in self.commits()]
+        if subjects != whole.subjects:
+            kind = "lost" if len(subjects) < len(whole.subjects) else "doubled"
+            found.append(f"{kind}: commits are {subjects}, not {whole.subjects}")
+        if (tree := self.tree()) != whole.tree:
+            found.append(f"lost: the tree is {tree}, not {whole.tree}")
+        if record.state != whole.state:
+            found.append(f"lost: Σ is {record.state}, not {whole.state}")
+        return found
+
+    def _charges(self, record: RunRecord, rows: list[AuditRow], starts: int) -> list[str]:
+        """One charge a launch: each is in one row, or was a reserve whose reply was never recorded."""
+        found, spent = [], record.spent
+        charged = [row.charged for row in rows if row.charged is not None]
+        lost = spent.launches - len(charged)
+        if not 0 <= spent.launches - starts <= lost:
+            found.append(f"charges: {spent.launches} launches recorded, {starts} agents started, {lost} lost")
+        output = sum(charge.output or 0 for charge in charged) + lost * RESERVED_OUTPUT
+        if spent.output != output:
+            found.append(f"charges: {spent.output} tokens of output charged, not {output}")
+        if lost and not spent.estimated:
+            found.append("charges: a reserve was charged and nothing says that it is an estimate")
+        return found
+
+    def _leftovers(self) -> list[str]:
+        found = [f"left: {lock}" for lock in (self.repo / ".git").rglob("*.lock")]
+        if dirty := git(self.worktree, "status", "--porcelain").strip():
+            found.append(f"left: the worktree is dirty: {dirty}")
+        found += [f"left: {path}" for path in (self.runtime / "spool").iterdir()]
+        if changed := git(self.repo, "status", "--porcelain", "--", "src", "check.sh").strip():
+            found.append(f"the user's checkout was changed: {changed}")
+        if git(self.repo, "rev-parse", "--abbrev-ref", "HEAD").strip() != "main":
+            found.append("the user's checkout was switched")
+        refs = git(self.repo, "for-each-ref", "--format=%(refname)").split()
+        own = (f"refs/heads/{self.branch}", "refs/skill-state/", "refs/heads/main")
+        found += [f"a foreign ref was made: {ref}" for ref in refs if not ref.startswith(own)]
+        return found + [f"left alive: {each}" for each in living(self.folder)]
+
+
+def living(folder: Path) -> list[str]:
+    """The processes whose environment names `folder`: what a trial on it left alive."""
+    found, mark = [], str(folder).encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if mark in (entry / "environ").read_bytes():
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{entry.name}: {words[:120]}")
+        except OSError:
+            continue
+    return found
+
+
+class Victims:
+    """A server of victims (see victim.py): one at a time."""
+
+    def __init__(self) -> None:
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": os.devnull}
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.suites.crash.victim"],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._ended = threading.Event()
+        self._status = 0
+
+    def start(self, asked: Json) -> int:
+        """The pid of the victim."""
+        assert self._server.stdin and self._server.stdout
+        self._server.stdin.write(json.dumps(asked) + "\n")
+        self._server.stdin.flush()
+        pid: int = json.loads(self._server.stdout.readline())["pid"]
+        return pid
+
+    def wait(self) -> int:
+        """Its exit code, negative the signal that ended it."""
+        assert self._server.stdout
+        status: int = json.loads(self._server.stdout.readline())["status"]
+        return status
+
+    def run(self, asked: Json) -> int:
+        self.start(asked)
+        return self.wait()
+
+    def close(self) -> None:
+        assert self._server.stdin
+        self._server.stdin.close()
+        self._server.wait(60)
+
+
+def finish(world: World, victims: Victims, calls: int = 8, **more: Any) -> list[int]:
+    """`controller run` again and again until an outcome that calling again does not change; the exit codes."""
+    codes: list[int] = []
+    while len(codes) < calls:
+        codes.append(victims.run(world.call("run", **more)))
+        if codes[-1] not in (6, 7):
+            break
+        time.sleep(1)
+    return codes
