@@ -71,11 +71,11 @@ def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[in
     front = data[max(0, at - 64) : at]
     prefix = front[len(front.rstrip(_PART)) :]  # of the name
     before = front[: len(front) - len(prefix)][-1:]
-    if found[2] and before != b"<":
+    if found[2] and (before != b"<" or data[end : end + 1] != b"<"):
         return None
     if found[4] and not (prefix.startswith(b"--") or (prefix == b"-" and data[at : at + 1].isupper())):
         return None
-    if not _is_name(kind, data[at : at + 4], prefix, before, value):
+    if not _is_name(kind, found[0], prefix, before, value):
         return None
     if kind == "auth":
         return (begin, end) if is_basic(value) else None
@@ -86,18 +86,17 @@ def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[in
     return (begin, end) if good else None
 
 
-def _is_name(kind: str, word: bytes, prefix: bytes, before: bytes, value: bytes) -> bool:
+def _is_name(kind: str, found: bytes, prefix: bytes, before: bytes, value: bytes) -> bool:
     """Whether what stands before the anchor makes it the name of a secret."""
+    short = kind == "password" and found[:4].lower() == b"pass" and not found[4:5].isalpha()
+    if short and prefix[-1:].isalpha():
+        return found[:1] == b"P" and prefix[-1:].islower()  # dbPass, but no compass
+    if short and not prefix:
+        return found[:4] == b"pass" or before in (b'"', b"'")  # no `PASS: a_test`
+    if kind != "key":
+        return True
     lower = prefix.lower().rstrip(b"_-.")
-    match kind:
-        case "password" if word.lower() == b"pass" and value[:1] and not prefix:
-            return word == b"pass" or before in (b'"', b"'")
-        case "password" if word.lower() == b"pass" and prefix[-1:].isalpha():
-            return word[:1] == b"P" or b"passw" in word.lower()
-        case "key":
-            if lower.endswith(_KEYS):
-                return True
-            loud = prefix.isupper() and prefix.endswith(b"_") and not lower.endswith(_OTHER_KEYS)
-            return loud and len(value) >= 20 and looks_random(value)
-        case _:
-            return True
+    if lower.endswith(_KEYS):
+        return True
+    loud = prefix.isupper() and prefix.endswith(b"_") and not lower.endswith(_OTHER_KEYS)
+    return loud and len(value) >= 20 and looks_random(value)

@@ -83,12 +83,7 @@ TOKENS: tuple[Shape, ...] = (
     ),
     _after("slack_token", "xapp-", rb"[0-9]-[A-Za-z0-9-]{20,255}"),
     _after("slack_token", "xoxe.xox", rb"[bp]-[A-Za-z0-9-]{20,255}"),
-    _shape(
-        "slack_webhook",
-        "hooks.slack.com/",
-        rb"hooks\.slack\.com/[a-z]{4,16}/([A-Za-z0-9_/]{30,100})",
-        free=b"",
-    ),
+    _after("slack_webhook", "https://hooks.slack.com/", rb"[a-z]{4,16}/[A-Za-z0-9_/]{30,100}"),
     _shape(
         "discord_webhook", "/api/webhooks/", rb"/api/webhooks/([0-9]{17,20}/" + _W + rb"{60,80})", free=b""
     ),
@@ -284,15 +279,17 @@ def _lines(data: bytes) -> Iterator[Span]:
         at = data.find(mark)
         while at >= 0:
             found = pattern.match(data, at)
-            if found and plausible(kind, found[1]) and (mark != b" -p" or _takes_p(data, at)):
+            if found and plausible(kind, found[1]) and _fits(mark, data, at, found[1]):
                 yield Span(*found.span(1), kind)
             at = data.find(mark, at + len(mark))
 
 
-def _takes_p(data: bytes, at: int) -> bool:
-    """Whether `-p` on this command line is a password."""
-    front = data[max(0, at - 200) : at]
-    return any(each in front[front.rfind(b"\n") + 1 :] for each in _TAKES_P)
+def _fits(mark: bytes, data: bytes, at: int, value: bytes) -> bool:
+    """Whether `-p` on this command line is a password; whether a bare credential has a digit."""
+    if mark == b" -p":
+        front = data[max(0, at - 200) : at]
+        return any(each in front[front.rfind(b"\n") + 1 :] for each in _TAKES_P)
+    return mark != b"uthorization" or any(48 <= byte <= 57 for byte in value)
 
 
 def spans(data: bytes) -> list[Span]:

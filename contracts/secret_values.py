@@ -21,12 +21,15 @@ _NAME = re.compile(rb"\A[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+\Z")
 _SNAKE = re.compile(rb"\A_*(?:[a-z][a-z0-9]*(?:_+[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_+[A-Z0-9]+)+)_*\Z")
 _CAMEL = re.compile(rb"\A[a-z]+\d{0,3}(?:[A-Z][a-z]+\d{0,3})+\Z|\A(?:[A-Z][a-z]+){2,}\d{0,3}\Z")
 _KEBAB = re.compile(rb"\A[a-z]+(?:-[a-z0-9]+)+\Z")
-_PHRASE = re.compile(rb"\A[a-z]{3,}(?:[-_ .][a-z]{3,}){3,}\Z")
+_PHRASE = re.compile(rb"\A[a-z]{3,}(?:-[a-z]{3,}){3,}\Z")
 _TYPE = re.compile(
-    rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d+\w*\Z", re.IGNORECASE
+    rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d{1,4}[a-z]{0,12}\d{0,3}\Z", re.IGNORECASE
 )
 _VERSION = re.compile(rb"\Av?\d+(?:[._-]\d+)*(?:[._-]?[a-z]{1,5}\d{0,3})?\Z")
 _NUMBER = re.compile(rb"\A[-+]?[\d._,:]+(?:e[-+]?\d+|[smhdkMGB]|ms)?\Z")
+
+
+_LEAST = {"password": 6, "url": 6, "secret": 8}
 
 
 def looks_random(value: bytes) -> bool:
@@ -45,9 +48,9 @@ def looks_random(value: bytes) -> bool:
 def plausible(kind: str, value: bytes, *, quoted: bool = True, after: bytes = b"") -> bool:
     """Whether `value` is a secret of `kind` (password, secret, token, key, url, bearer). `quoted`: it stood in
     quotes, so it is no expression; `after`: the byte that follows it."""
-    if len(value) < (6 if kind in ("password", "url") else 10):
+    if len(value) < _LEAST.get(kind, 10):
         return False
-    if _TEMPLATE.search(value) or _DIGEST.match(value) or _URLISH.match(value) or _FILE.match(value):
+    if _TEMPLATE.search(value) or _DIGEST.match(value) or _URLISH.match(value) or _is_path(value):
         return False
     if len(value) < 24 and _FILLER.search(value):
         return False
@@ -60,6 +63,16 @@ def plausible(kind: str, value: bytes, *, quoted: bool = True, after: bytes = b"
     if kind in ("password", "url"):
         return looks_random(value) or _marked(value)
     return looks_random(value)
+
+
+def _is_path(value: bytes) -> bool:
+    """A path, and no base64 that has a slash."""
+    if not _FILE.match(value):
+        return False
+    return not any(
+        len(part) >= 16 and looks_random(part) and not part.islower() and not part.isupper()
+        for part in value.split(b"/")
+    )
 
 
 def _named(kind: str, value: bytes, quoted: bool, after: bytes) -> bool:

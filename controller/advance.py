@@ -190,7 +190,7 @@ def _rejected(
     record = record.model_copy(
         update={"correction": correction, "rejections": rejections, "failures": 0, "staged": None}
     )
-    return record, row
+    return record, row.model_copy(update={"extra": row.extra | {"layer": layer, "say": correction.say}})
 
 
 def _halted(record: RunRecord, halt: Halt, row: AuditRow) -> tuple[RunRecord, AuditRow]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from controller.stores.artifacts import FileArtifacts
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.workspace import WorktreeWorkspace
 
@@ -53,6 +55,9 @@ class Places:
     def of(cls, loaded: LoadedTask) -> Places:
         base = loaded.base_dir.resolve()
         repo = (base / loaded.task.workspace.repo).resolve()
+        found = GitDir.around(repo)  # a task file in a subfolder: the repository is the one around it
+        if found is not None and found.root is not None:
+            repo = found.root
         return cls(base, repo, base / RUNTIME, (base / loaded.task.worktree).resolve())
 
 
@@ -138,6 +143,8 @@ def policy(loaded: LoadedTask) -> PathPolicy:
     )
 
 
+INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl", "deno", "bun")
+SCRIPTS = (".sh", ".py", ".js", ".ts", ".mjs")
 RUNNER_CONFIG = (
     "conftest.py",
     "**/conftest.py",
@@ -152,16 +159,23 @@ RUNNER_CONFIG = (
 
 
 def pins(check: Check) -> tuple[str, ...]:
-    """What a check rests on: as the task says, else the paths in its argv and the runners' configuration."""
+    """What a check rests on: as the task says, else the programs that it runs and the runners' configuration;
+    for a guard also the paths in its argv (those of a goal are often the very files that must change)."""
     if check.pins is not None:
         return check.pins
-    words = check.run.split() if isinstance(check.run, str) else check.run[1:]
-    named = [word for word in words if "/" in word and not word.startswith(("-", "/")) and "://" not in word]
-    scripts = [
-        word for word in words if word.endswith((".sh", ".py", ".js", ".ts", ".mjs")) and "/" not in word
+    words = check.run.split() if isinstance(check.run, str) else list(check.run)
+    pinned = [words[0]] if "/" in words[0] else []
+    pinned += [
+        word for before, word in pairwise(words) if Path(before).name.rstrip("0123456789.") in INTERPRETERS
     ]
-    kept = [word for word in named if not word.startswith((".venv", "node_modules"))]
-    return (*kept, *scripts, *RUNNER_CONFIG)
+    if check.role == "guard":
+        pinned += [word for word in words[1:] if "/" in word or word.endswith(SCRIPTS)]
+    inside = (
+        word
+        for word in pinned
+        if not word.startswith(("-", "/", ".venv", "node_modules")) and "://" not in word
+    )
+    return (*dict.fromkeys(inside), *RUNNER_CONFIG)
 
 
 def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:
@@ -188,7 +202,8 @@ def assemble(
     secrets = _secrets(task.agent_config(name), environ, places.base)
     redact = Redactor(secrets)
     artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
-    runner = ProcessRunner(runtime / "spool", artifacts, redact)
+    watch = watch or Watch()
+    runner = ProcessRunner(runtime / "spool", artifacts, redact, watch=watch.output)
     env = child_environment({}, base=environ)
     workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, runner, env)
     repo = workspace.work
@@ -211,7 +226,7 @@ def assemble(
         store=open_store(loaded),
         workspace=workspace,
         artifacts=artifacts,
-        watch=watch or Watch(),
+        watch=watch,
         end_now=runner.end_now,
     )
 

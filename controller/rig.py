@@ -13,10 +13,14 @@ LEASE_SECONDS = 60.0
 
 
 class Watch:
-    """What is told to somebody who watches: `phase` when a verb begins, `note` a line. Does nothing itself."""
+    """What is told to somebody who watches: `phase` when a verb begins, `output` what a child prints, `note` a
+    line. Does nothing itself."""
 
     def phase(self, verb: str, detail: str = "") -> None:
         """A verb begins."""
+
+    def output(self, program: str, line: str) -> None:
+        """The last line that a running child printed; called from a worker thread."""
 
     def note(self, line: str) -> None:
         """Something worth a line."""

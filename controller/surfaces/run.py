@@ -11,7 +11,7 @@ from contracts.errors import ControllerError
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
-from controller.assemble import Tools, assemble
+from controller.assemble import assemble
 from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.events import ended, ending, step_ended
@@ -21,7 +21,6 @@ from controller.surfaces.watched import watched
 from controller.surfaces.who import who
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
-from tool_adapters.process import ProcessRunner
 
 NO_SANDBOX = "sandbox: none: commands and checks run with your rights, in the run's own worktree"
 
@@ -76,10 +75,7 @@ def unheard() -> None:
 
 def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
     """The rig, telling `reporter` what goes on. Raises ConfigError, with what mends it."""
-    rig = assemble(loaded, agent=agent, watch=reporter)
-    if isinstance(rig.actions, Tools) and isinstance(rig.actions.context.runner, ProcessRunner):
-        rig.actions.context.runner.watch = reporter.output
-    return watched(rig)
+    return watched(assemble(loaded, agent=agent, watch=reporter))
 
 
 async def _worked(

@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import orjson
 import pytest
 
 from contracts.errors import ConfigError
 from contracts.outcomes import Outcome
 from contracts.record import Answer, RunRecord, StopRequest
 from contracts.reply import AgentReply, ReplyClass, Usage
+from contracts.task import Check
+from controller.assemble import RUNNER_CONFIG, pins
 from controller.loop import Options, opened
 from controller.stores.sqlite import SqliteStore
-from tests.controller.world import TASK, World, action, edit, finish
+from tests.controller.world import FILES, TASK, World, action, edit, finish
 
 
 @pytest.fixture
@@ -347,3 +350,32 @@ def test_a_planted_hook_or_config_blocks_until_a_person_looked(world: World, pla
     assert end.outcome is Outcome.blocked and "hooks" in end.record.halt.say and world.branch_log() == []
     assert go(world, []).outcome is Outcome.blocked
     assert go(world, [*WORK, finish()], retry=True).outcome is Outcome.completed
+
+
+def test_a_task_in_a_subfolder_has_its_scope_and_commands_relative_to_it(tmp_path: Path) -> None:
+    world = World(
+        tmp_path / "r", files={f"pkg/{name}": text for name, text in FILES.items()} | {"src/a.txt": "old\n"}
+    )
+    world.file = world.file.rename(world.root / "pkg/task.yaml")
+    runtime = world.root / "pkg/.agent-runtime"
+    outside = edit("src/a.txt", "old", "new")
+    inside = [edit(f"pkg/src/{name}.txt", "old", "new") for name in "ab"]
+    end = go(world, [outside, *inside, finish()])
+    assert end.outcome is Outcome.completed and runtime.is_dir()
+    assert "policy.path.scope" in world.prompts[1]
+    assert world.branch_file("pkg/src/a.txt") == "one new\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("role", "argv", "pinned"),
+    [
+        ("goal", ["git", "grep", "-q", "x", "--", "src/a.py", "setup.cfg"], []),
+        ("goal", ["python3", "tools/check.py", "src/a.py"], ["tools/check.py"]),
+        ("goal", ["./check.sh"], ["./check.sh"]),
+        ("guard", ["python3.11", "-m", "pytest", "tests/unit"], ["tests/unit"]),
+        ("guard", [".venv/bin/python", "run.py"], ["run.py"]),
+    ],
+)
+def test_default_pins_are_what_a_check_runs(role: str, argv: list[str], pinned: list[str]) -> None:
+    check = Check.model_validate_json(orjson.dumps({"name": "c", "role": role, "run": argv}))
+    assert [pin for pin in pins(check) if pin not in RUNNER_CONFIG] == pinned

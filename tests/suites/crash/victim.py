@@ -6,8 +6,7 @@
 times; the hooks are put in after the fork, so that they are in that process only.
 
 A boundary is named NAME and counted: `NAME 3` is its third time. With `at` "NAME 3" the process does there what
-`arm` says: `kill` (SIGKILL) or `stop` (SIGSTOP) to itself, or `hang`, which tells of it in the log and goes on.
-Every boundary that is passed is appended to `log`.
+`arm` says: `kill` (SIGKILL) or `stop` (SIGSTOP) to itself. Every boundary that is passed is appended to `log`.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from controller.stores.sqlite import SqliteStore
 from controller.surfaces import cli
 from controller.surfaces import run as _loaded_before_the_fork  # noqa: F401
 from tool_adapters import process
+from tool_adapters.actions.files import Files
 from tool_adapters.actions.run import Run
 from tool_adapters.git import Engine
 from tool_adapters.process import ProcessRunner
@@ -62,7 +62,7 @@ def hooked(seen: Boundaries) -> None:
     """Puts a boundary before and after everything that outlives the process."""
     _hook_store(seen)
     _hook_children(seen)
-    execute, put = Engine._execute, FileArtifacts.put
+    execute, put, write = Engine._execute, FileArtifacts.put, Files._write
 
     def git(self: Engine, place: Any, verb: str, *rest: Any) -> bytes:
         seen.pass_(f"git {verb}: before")
@@ -77,19 +77,22 @@ def hooked(seen: Boundaries) -> None:
         seen.pass_("artifact: after")
         return id
 
-    Engine._execute, FileArtifacts.put = git, stored  # type: ignore[method-assign]
+    def wrote(self: Files, *what: Any) -> None:
+        seen.pass_("edit: before write")
+        write(self, *what)
+        seen.pass_("edit: written")
+
+    Engine._execute, FileArtifacts.put, Files._write = git, stored, wrote  # type: ignore[method-assign]
 
 
 def _hook_store(seen: Boundaries) -> None:
     verb = ["other"]
-    swap, writing = SqliteStore.swap, SqliteStore._writing
-    kinds = {None: "reserve", "gated": "staged"}
+    swap, writing, make = SqliteStore.swap, SqliteStore._writing, SqliteStore._make
 
     async def swapped(
         self: SqliteStore, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Any = ()
     ) -> RunRecord:
-        kind = row.kind if row else ("staged" if record.staged else kinds[None])
-        verb[0] = f"swap {kind}"
+        verb[0] = f"swap {row.kind if row else 'staged' if record.staged else 'reserve'}"
         return await swap(self, record, row, lease, consumed)
 
     def named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +112,13 @@ def _hook_store(seen: Boundaries) -> None:
             seen.pass_(f"store {name}: before commit")
         seen.pass_(f"store {name}: committed")
 
+    def made(*args: Any) -> None:
+        seen.pass_("store make: before")
+        make(*args)
+        seen.pass_("store make: made")
+
     SqliteStore.swap, SqliteStore._writing = swapped, wrote  # type: ignore[method-assign]
+    SqliteStore._make = staticmethod(made)  # type: ignore[assignment,method-assign]
     for name in ("lease", "renew", "release"):
         setattr(SqliteStore, name, named(name, getattr(SqliteStore, name)))
 
