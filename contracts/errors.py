@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
 
 class ControllerError(Exception):
     """`message` says what is wrong, `hint` what to do about it, `where` the place (`task.yaml:12:3`, a path)."""
@@ -45,3 +49,18 @@ class Permanent(ControllerError):
 
 class Unavailable(ControllerError):
     """The store or an authority can't be used: damaged, ambiguous, read-only, from a newer version. Exit 8."""
+
+
+class NoRoom(Unavailable):
+    """Too little space is left to begin something. Exit 8; lifted by freeing some."""
+
+
+def of_disk(error: OSError) -> Unavailable | None:
+    """The error of a file system that takes no more (full, over quota, read-only); None for any other."""
+    if error.errno not in _DISK:
+        return None
+    return Unavailable(
+        f"the disk refuses: {error.strerror}",
+        where=str(error.filename or ""),
+        hint="nothing is lost: free space or mend the mount, then run again",
+    )

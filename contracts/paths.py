@@ -12,18 +12,57 @@ from pydantic import ConfigDict
 from contracts.base import Frozen
 
 ALWAYS_PROTECTED = (".git*", ".agent-contract/**", ".agent-runtime/**", "task.yaml")
+# Compared without regard to case; a pattern with a slash is compared with the end of the path, else the name.
 SECRET_FILES = (
     ".env",
     ".env.*",
+    "*.env",
+    ".envrc",
     "*.pem",
     "*.key",
-    "id_rsa*",
-    "id_ed25519*",
+    "*.p8",
     "*.p12",
     "*.pfx",
+    "*.ppk",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
     ".netrc",
+    "_netrc",
     ".pypirc",
     ".npmrc",
+    ".git-credentials",
+    ".htpasswd",
+    ".pgpass",
+    ".my.cnf",
+    ".dockercfg",
+    ".vault_pass*",
+    "*.tfstate",
+    "*.tfstate.backup",
+    "secrets.yml",
+    "secrets.yaml",
+    "secrets.json",
+    "secrets.toml",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".kube/config",
+)
+# Patterns for people to fill in, and public halves: such files are open, whatever else their names match.
+OPEN_FILES = (
+    "*.example",
+    "*.sample",
+    "*.template",
+    "*.tmpl",
+    "*.dist",
+    ".env.defaults",
+    "example.env",
+    "sample.env",
+    "*.example.env",
+    "*.pub",
 )
 
 
@@ -92,6 +131,20 @@ def resolve(path: str, links: Mapping[str, str]) -> str | None:
     return None
 
 
+def is_secret_file(path: str) -> bool:
+    """Whether a file of this name keeps credentials as a rule. Not what only shows which ones are needed
+    (`.env.example`), and no public key."""
+    lower = path.lower()
+    name = posixpath.basename(lower)
+    if matches(name, OPEN_FILES):
+        return False
+    return bool(matches(name, _SECRET_NAMES) or matches(lower, _SECRET_PATHS))
+
+
+_SECRET_NAMES = tuple(each for each in SECRET_FILES if "/" not in each)
+_SECRET_PATHS = tuple(f"**/{each}" for each in SECRET_FILES if "/" in each)
+
+
 class PathPolicy(Frozen):
     """`scope` (globs that may be changed), `protected` (never), `pins` (what checks rest on, never, except
     `may_edit`), `secrets` (files of the .env kind that may be used), `prefix` (the folder of the task file,
@@ -154,4 +207,4 @@ class PathPolicy(Frozen):
 
     def secret(self, path: str) -> bool:
         """True when `path` is of the .env or key kind and the task does not allow it."""
-        return bool(matches(posixpath.basename(path), SECRET_FILES)) and not matches(path, self.secrets)
+        return is_secret_file(path) and not matches(path, self.secrets)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
+from contracts.base import JsonObject
 from contracts.dialects import Dialect
+from contracts.ranges import Hunk
 from contracts.readings import Reading
 from contracts.record import AuditRow, PostBody, RunRecord
 from contracts.reply import AgentProfile, AgentReply, Prompt
@@ -55,13 +57,15 @@ class Actions(Protocol):
 # ---- reconcilers -----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Ask:
-    """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds)."""
+    """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
+    `floor` of each check, and the `view` of the state: name -> {path, from, to}."""
 
     base: str
     head: str
     step: int
     now: float
     floor: Mapping[str, int] = field(default_factory=dict)
+    view: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 class Reconciler(Protocol):
@@ -109,6 +113,8 @@ class Store(Protocol):
     post     puts a person's word into the task's inbox; never changes the version.
     log      the audit rows of a run, oldest first: (seq, prev_hash, hash, row).
     lease    takes the task's lease or raises Busy naming the owner. renew prolongs it or raises Lost.
+    unlock   takes the lease with exactly this id away from its owner, who can't write any more. Raises
+             ConfigError when the task has no such lease, Busy when the owner lives on this host.
     """
 
     async def load(self, run: str) -> RunRecord | None: ...
@@ -120,6 +126,7 @@ class Store(Protocol):
     async def lease(self, task: str, seconds: float) -> Lease: ...
     async def renew(self, lease: Lease, seconds: float) -> Lease: ...
     async def release(self, lease: Lease) -> None: ...
+    async def unlock(self, task: str, id: str) -> Owner: ...
 
 
 class Artifacts(Protocol):
@@ -155,6 +162,7 @@ class Workspace(Protocol):
           The branch moves only if it still is at `expected`. An empty `paths` makes no commit.
     find  the commit whose trailer `Skill-State-Key` is `key`, between base and head, or None.
     diff  the unified diff between two commits, at most `limit` bytes, cut marks included.
+    hunks which lines of `paths` changed between two commits, by path: what views are moved by.
     spoil makes one tracked file invalid for any language (a check must notice); `undo` puts it back.
     start_over  for a new run on the branch of an older one: its tip is kept under a ref, then branch and
           worktree stand at the base. Returns that ref, or None when the branch stood there already.
@@ -168,6 +176,7 @@ class Workspace(Protocol):
     ) -> str: ...
     async def find(self, key: str) -> str | None: ...
     async def diff(self, old: str, new: str, limit: int) -> str: ...
+    async def hunks(self, old: str, new: str, paths: Sequence[str]) -> Mapping[str, Sequence[Hunk]]: ...
     async def spoil(self, path: str) -> None: ...
     async def start_over(self, keep_as: str) -> str | None: ...
     async def undo(self, head: str, keep_as: str | None = None) -> str | None: ...

@@ -92,6 +92,26 @@ class CheckReading(Frozen):
     took: float = 0.0
 
 
+class ViewPiece(Frozen):
+    """One view: lines `first`–`last` of the `total` lines of `path`, numbered, or the `problem` with it."""
+
+    path: str
+    first: int
+    last: int
+    total: int = 0
+    text: str = ""
+    problem: str = ""
+
+
+class ViewReading(Frozen):
+    """The file ranges that the state asks for, as they are now, by their name in the state."""
+
+    kind: Literal["view"] = "view"
+    name: str = "view"
+    pieces: dict[str, ViewPiece] = {}
+    took: float = 0.0
+
+
 class UnknownReading(Frozen):
     """An authority that could not be read. Never a pass, never a failure."""
 
@@ -102,7 +122,7 @@ class UnknownReading(Frozen):
 
 
 Reading = Annotated[
-    GitReading | CommandReading | CheckReading | UnknownReading,
+    GitReading | CommandReading | CheckReading | ViewReading | UnknownReading,
     Field(discriminator="kind"),
 ]
 

@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from contracts.secret_shapes import LONGEST, REACH, Span, spans
 
+LABEL = "[redacted:"
 SHORTEST = 6
 LONG_LINE = 20  # of a known value of several lines, the lines from this length on are secrets by themselves
 
@@ -77,7 +78,7 @@ class Redactor:
             if end <= at:
                 continue
             if start >= at:
-                pieces += [data[at:start], f"[redacted:{name}]".encode("utf-8", "replace")]
+                pieces += [data[at:start], f"{LABEL}{name}]".encode("utf-8", "replace")]
                 at = start
             # else two secrets overlap: the second one's rest goes too
             pieces += [b"\n" * data.count(b"\n", at, end)] * keep_lines

@@ -24,9 +24,9 @@ _NAMES: tuple[tuple[str, bytes, bytes], ...] = (
     ("auth", b"auth", rb"auth"),
 )
 _KEYS = tuple(
-    b"api secret access private encryption encrypt account auth signing master shared service app client session license "
-    b"storage deploy admin hmac jwt webhook crypto cipher ssh root write read host function subscription application "
-    b"integration partner consumer".split()
+    b"api secret access private encryption encrypt account auth signing master shared service app client session "
+    b"license storage deploy admin hmac jwt webhook crypto cipher ssh root write read host function subscription "
+    b"application integration partner consumer".split()
 )
 _OTHER_KEYS = tuple(
     b"cache primary foreign public pub sort partition group row hash dedup idempotency lookup index object unique map "
@@ -74,6 +74,8 @@ def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[in
     if found[2] and (before != b"<" or data[end : end + 1] != b"<"):
         return None
     if found[4] and not (prefix.startswith(b"--") or (prefix == b"-" and data[at : at + 1].isupper())):
+        return None
+    if front.removesuffix(prefix).endswith(b"::"):  # a type's name: "AWS::IAM::AccessKey"
         return None
     if not _is_name(kind, found[0], prefix, before, value):
         return None

@@ -176,17 +176,19 @@ _ARMOUR = re.compile(
     rb"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:(?:[^-]|-(?!----)){0,16000}+-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
     # cut off: as many lines of base64 as follow
-    rb"|(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}+)"
+    rb"|(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?"
+    rb"(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}+)"
 )
+_EMPTY = 110  # a head and a tail with nothing to speak of between them
 _ARMOUR_END = re.compile(rb"-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")
-_ARMOUR_LINE = re.compile(rb"[ \t+>|]{0,16}(?:[0-9]{1,7}[|:])?[A-Za-z0-9+/=]{1,128}\r?")
+_ARMOUR_LINE = re.compile(rb"[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?[A-Za-z0-9+/=]{1,128}+\r?")
 
 
 def _armour(data: bytes) -> Iterator[Span]:
     at = data.find(b"-----BEGIN ")
     while at >= 0:
         found = _ARMOUR.match(data, at)
-        if found:
+        if found and found.end() - at > _EMPTY:
             yield Span(at, found.end(), "private_key")
         at = data.find(b"-----BEGIN ", found.end() if found else at + 11)
     at = data.find(b"-----END ")
@@ -235,7 +237,8 @@ def _urls(data: bytes) -> Iterator[Span]:
 
 # ---- headers and command lines -----------------------------------------------------------------------------
 _SCHEME = re.compile(
-    rb"(?:asic(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9+/_-]{8,1024}+={0,2})|earer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/-]{16,4096}+={0,2}))"
+    rb"(?:asic(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9+/_-]{8,1024}+={0,2})"
+    rb"|earer(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/-]{16,4096}+={0,2}))"
 )
 _OTHER = re.compile(
     rb"uthorization[\"']?\]?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}[\"']?(?:[A-Za-z][A-Za-z-]{1,20}[ \t]{1,4})?"
@@ -301,7 +304,7 @@ def spans(data: bytes) -> list[Span]:
             step = 1
             for back in shape.back:
                 match = shape.pattern.match(data, at - back) if at >= back else None
-                if match:
+                if match and b"EXAMPLE" not in match[0]:
                     found.append(Span(*match.span(match.lastindex or 0), shape.name))
                     step = max(1, match.end() - at)
                     break

@@ -7,12 +7,13 @@ import binascii
 import re
 
 _FILLER = re.compile(
-    rb"pass(?:w(?:or)?d|phrase)?(?![a-z]*\d{3})|secret|token|example|sample|dummy|placeholder|change[-_ ]?me|your|fake|mock"
-    rb"|foo|bar(?!\w*\d{3})|test(?!\w*\d{3})|xxx|\*\*\*|\.\.\.|1234|abcd|redact|todo|none|null|undefined|default",
+    rb"passw(?:or)?d|passphrase|secret|token|example|sample|dummy|placeholder|change[-_ ]?me|your|fake|mock|foo|baz"
+    rb"|test|xxx|\*\*\*|\.\.\.|1234|abcd|redact|todo|none|null|undefined|default",
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
-    rb"[<>{}]|\$[A-Za-z_({]|\A\$|%\(|%s|\A%[A-Za-z_]+%\Z|\A\*+\Z|\A@[A-Za-z_]+@\Z|\[redacted:"
+    rb"\A\$|\A\*+[a-z_]*\Z|[$#]\{|\$\(|\{\{|\}\}|%\(|%s|<%|\{[A-Za-z_][\w.]{0,60}\}|\A[<{\[].*[>}\]]\Z|\A(?:%[A-Za-z_]+%|@[A-Za-z_]+@)\Z"
+    rb"|\[redacted:"
 )
 _DIGEST = re.compile(rb"\A(?:sha(?:1|224|256|384|512)|md5|h1|blake2b?|SHA256)[:=-]")
 _URLISH = re.compile(rb"\A[A-Za-z][A-Za-z0-9+.-]{1,20}://")
@@ -23,7 +24,8 @@ _CAMEL = re.compile(rb"\A[a-z]+\d{0,3}(?:[A-Z][a-z]+\d{0,3})+\Z|\A(?:[A-Z][a-z]+
 _KEBAB = re.compile(rb"\A[a-z]+(?:-[a-z0-9]+)+\Z")
 _PHRASE = re.compile(rb"\A[a-z]{3,}(?:-[a-z]{3,}){3,}\Z")
 _TYPE = re.compile(
-    rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d{1,4}[a-z]{0,12}\d{0,3}\Z", re.IGNORECASE
+    rb"\A(?:u?int|float|vec|vector|utf|base|sha|md|rsa|aes|ecdsa|hmac|[iuf])-?\d{1,4}[a-z]{0,12}\d{0,3}\Z",
+    re.IGNORECASE,
 )
 _VERSION = re.compile(rb"\Av?\d+(?:[._-]\d+)*(?:[._-]?[a-z]{1,5}\d{0,3})?\Z")
 _NUMBER = re.compile(rb"\A[-+]?[\d._,:]+(?:e[-+]?\d+|[smhdkMGB]|ms)?\Z")
@@ -50,7 +52,13 @@ def plausible(kind: str, value: bytes, *, quoted: bool = True, after: bytes = b"
     quotes, so it is no expression; `after`: the byte that follows it."""
     if len(value) < _LEAST.get(kind, 10):
         return False
-    if _TEMPLATE.search(value) or _DIGEST.match(value) or _URLISH.match(value) or _is_path(value):
+    if (
+        b"EXAMPLE" in value
+        or _TEMPLATE.search(value)
+        or _DIGEST.match(value)
+        or _URLISH.match(value)
+        or _is_path(value)
+    ):
         return False
     if len(value) < 24 and _FILLER.search(value):
         return False

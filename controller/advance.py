@@ -4,10 +4,11 @@ stands here once."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.base import canonical, digest
+from contracts.base import JsonObject, canonical, digest
+from contracts.merge import merge
 from contracts.outcomes import Outcome
 from contracts.record import (
     DAY,
@@ -51,12 +52,14 @@ RATIO_SHARE = 0.3  # weight of the newest bytes-per-token measurement
 
 @dataclass(frozen=True)
 class Tree:
-    """What became of the worktree: its head, the step's commit, the ref of an undone tree, the step's diff."""
+    """What became of the worktree: its head, the step's commit, the ref of an undone tree, the step's diff, and
+    the patch that keeps the views of Σ on their lines."""
 
     head: str
     commit: str | None = None
     undone: str | None = None
     diff: str = ""
+    views: JsonObject = field(default_factory=dict)
 
 
 def advance(
@@ -284,7 +287,7 @@ def _proven(
     spent = record.spent
     record = record.model_copy(
         update={
-            "state": staged.candidate,
+            "state": merge(staged.candidate, {"view": tree.views}) if tree.views else staged.candidate,
             "observation": observation,
             "notes": _left(record, staged.candidate),
             "correction": None,
@@ -297,6 +300,7 @@ def _proven(
     )
     row = row.model_copy(
         update={
+            "extra": row.extra | ({"views": tree.views} if tree.views else {}),
             "state_bytes": audit.size(record.state),
             "observation_bytes": audit.size(observation.model_dump()) if observation else 0,
             "digests": row.digests | {"state": digest(record.state)},

@@ -35,6 +35,7 @@ from controller.stores.artifacts import FileArtifacts
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.eviction import evict
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.workspace import WorktreeWorkspace
@@ -180,9 +181,8 @@ def pins(check: Check) -> tuple[str, ...]:
 
 def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:
     """The task's store. Raises ConfigError for an unknown one."""
-    made: Store = found("stores", loaded.task.store.use)(
-        Places.of(loaded).runtime / "state.db", create=create
-    )
+    path = Places.of(loaded).runtime / "state.db"
+    made: Store = found("stores", loaded.task.store.use)(path, create=create, evict=evict)
     return made
 
 
@@ -222,7 +222,7 @@ def assemble(
         task=replace(law, agent=made.profile),
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
-        readers=_readers(task, workspace, runner, context.cwd, env),
+        readers=_readers(task, workspace, runner, context.cwd, env, law.paths),
         store=open_store(loaded),
         workspace=workspace,
         artifacts=artifacts,
@@ -303,10 +303,16 @@ def _agent(
 
 
 def _readers(
-    task: Task, workspace: WorktreeWorkspace, runner: Runner, root: Path, env: Mapping[str, str]
+    task: Task,
+    workspace: WorktreeWorkspace,
+    runner: Runner,
+    root: Path,
+    env: Mapping[str, str],
+    paths: PathPolicy,
 ) -> tuple[Reconciler, ...]:
     repo = workspace.work
     readers: list[Reconciler] = [found("reconcilers", "git")(repo.reader(), version_file=_version_file(task))]
+    readers.append(found("reconcilers", "view")(workspace.path, paths, task.limits.view))
     if task.workspace.setup.run:
         readers.append(found("reconcilers", "setup")(workspace.setup_marker))
     for name, authority in task.authorities.items():

@@ -25,19 +25,18 @@ async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
     else:
         rig.lease = await rig.store.renew(rig.lease, LEASE_SECONDS)
     try:
-        opened = await rig.workspace.open()
-        took = time.monotonic() - began
-        fence = Fence(
-            rig.store,
-            rig.workspace,
-            rig.artifacts,
-            rig.lease,
-            opened,
-            rig.watch,
-            took={"claim": took, "step": took},
-        )
-        async with _renewed(rig, rig.lease):
-            yield fence
+        async with renewed(rig):  # from here on: the set-up of a worktree may take longer than a lease
+            opened = await rig.workspace.open()
+            took = time.monotonic() - began
+            yield Fence(
+                rig.store,
+                rig.workspace,
+                rig.artifacts,
+                rig.lease,
+                opened,
+                rig.watch,
+                took={"claim": took, "step": took},
+            )
     finally:
         if not rig.hold:
             await release(rig)
@@ -52,17 +51,20 @@ async def release(rig: Rig) -> None:
 
 
 @asynccontextmanager
-async def _renewed(rig: Rig, lease: Lease) -> AsyncIterator[None]:
-    """Renews the lease every third of its time; losing it cancels the body with Lost."""
+async def renewed(rig: Rig) -> AsyncIterator[None]:
+    """Renews the rig's lease every third of its time; losing it cancels the body with Lost. One that is not
+    renewed in time is taken by the next controller, which ends us."""
+    lease = rig.lease
+    assert lease is not None, "claim() comes first"
 
-    async def renew() -> None:
+    async def renew(lease: Lease) -> None:
         while True:
             await anyio.sleep(LEASE_SECONDS / 3)
             rig.lease = await rig.store.renew(lease, LEASE_SECONDS)
 
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(renew)
+            group.start_soon(renew, lease)
             yield
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:

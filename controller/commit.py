@@ -8,6 +8,7 @@ import time
 from contracts.base import canonical, digest
 from contracts.charter import Charter
 from contracts.outcomes import Outcome
+from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
 from contracts.verdicts import Change, Gated, Proven, Refuted, Reserved, Verified
@@ -144,7 +145,11 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
                 await workspace.undo(head)
             old = staged.before.head
             diff = await workspace.diff(old, head, DIFF_BYTES) if change.keep else ""
-            return Tree(head=head, commit=head if change.keep else None, diff=diff)
+            shown = staged.candidate.get("view")
+            opened = {str(view.get("path")) for view in shown.values()} if isinstance(shown, dict) else set()
+            seen = sorted(opened.intersection(change.keep))
+            moved = follow(shown, await workspace.hunks(old, head, seen)) if seen and shown else {}
+            return Tree(head=head, commit=head if change.keep else None, diff=diff, views=moved)
         case Refuted():
             kept = None
             if change.dirty:

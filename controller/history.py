@@ -50,6 +50,8 @@ def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
             yield Version(step=0, at=row.at, patch={}, state=state, row=row)
         elif committed(row):
             state = cast(JsonObject, merge(state, row.state_patch))
+            if moved := row.extra.get("views"):  # the controller kept the views on their lines
+                state = cast(JsonObject, merge(state, {"view": moved}))
             yield Version(
                 row.step, row.at, row.state_patch, state, row, digest(state) == row.digests["state"]
             )

@@ -15,7 +15,7 @@ from contracts.outcomes import Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.verdicts import Decided
-from controller.claim import claim, release
+from controller.claim import claim, release, renewed
 from controller.commit import commit
 from controller.gate import GIT_CONFIG
 from controller.refresh import is_check, refresh
@@ -95,7 +95,8 @@ async def _steps(
                 break
             if delay > 0:
                 rig.watch.note(f"waiting {delay:.0f} s: {record.halt.say if record.halt else ''}")
-                await anyio.sleep(delay)
+                async with renewed(rig):
+                    await anyio.sleep(delay)
     return record
 
 

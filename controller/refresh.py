@@ -6,6 +6,7 @@ import time
 
 import anyio
 
+from contracts.base import JsonObject
 from contracts.errors import ControllerError
 from contracts.ports import Ask, Reconciler
 from contracts.readings import Need, Reading, Readings, UnknownReading
@@ -20,7 +21,14 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
     `git after checks`), since a check may leave files behind."""
     began, at = time.monotonic(), time.time()
     wanted = [reader for reader in readers if reader.name in need.names or set(reader.when) & set(need.when)]
-    ask = Ask(base=record.base, head=record.head, step=record.step, now=at, floor=_floor(record))
+    ask = Ask(
+        base=record.base,
+        head=record.head,
+        step=record.step,
+        now=at,
+        floor=_floor(record),
+        view=views(record.state),
+    )
     items: dict[str, Reading] = {}
 
     async def read(reader: Reconciler) -> None:
@@ -41,6 +49,18 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         name: item for name, item in items.items() if name == AFTER_CHECKS
     }
     return Readings(at=at, took=time.monotonic() - began, items=ordered)
+
+
+def views(state: JsonObject) -> dict[str, JsonObject]:
+    """The state's views that name a path and a range."""
+    found = state.get("view")
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: view
+        for name, view in found.items()
+        if isinstance(view, dict) and isinstance(view.get("path"), str) and {"from", "to"} <= view.keys()
+    }
 
 
 def is_check(reader: Reconciler) -> bool:

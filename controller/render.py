@@ -8,7 +8,16 @@ import orjson
 
 from contracts.actions import Block
 from contracts.charter import Charter
-from contracts.readings import CheckReading, CommandReading, GitReading, Reading, Readings, UnknownReading
+from contracts.readings import (
+    CheckReading,
+    CommandReading,
+    GitReading,
+    Reading,
+    Readings,
+    UnknownReading,
+    ViewPiece,
+    ViewReading,
+)
 from contracts.record import MAX_NOTE, MAX_NOTES, CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.text import clean, cut, indented, line, shown_json, size
@@ -30,6 +39,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
     volatile = [
         ("state", _state(record, task)),
         ("authorities", "" if paper else _authorities(record, seen, task)),
+        ("views", _views(seen)),
         ("notes from the user", "" if paper else _notes(record)),
         ("correction", _correction(record.correction)),
         ("observation", _observation(record.observation, task)),
@@ -52,6 +62,7 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
         "actions": size(_section("actions", _grammar(task))),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64,
         "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
+        "views": task.task.limits.view + 1024,
         "notes from the user": 256 + MAX_NOTES * (4 * MAX_NOTE + 32),
         "observation": task.task.limits.observation + 256,
         "budget": NOTICE,
@@ -92,8 +103,8 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
         case CommandReading():
             limit = task.task.authorities[name].max_bytes if name in task.task.authorities else 4096
             return _command(name, item, record, limit)
-        case CheckReading():
-            return ""  # shown with the other checks, from the record
+        case CheckReading() | ViewReading():
+            return ""  # shown in sections of their own
         case UnknownReading():
             return f"{name}: unknown ({line(item.why, 200)})"
 
@@ -128,6 +139,20 @@ def _check(name: str, check: CheckState, step: int) -> str:
     colour = "green" if check.passed else "red"
     when = "" if check.step == step else f", read at step {check.step}"
     return " " + line(f"{name} ({check.role}): {colour}{when}: {check.why}", CHECK - 2)
+
+
+def _views(seen: Readings) -> str:
+    reading = seen.items.get("view")
+    if not isinstance(reading, ViewReading) or not reading.pieces:
+        return ""
+    return "\n".join(_view(name, piece) for name, piece in reading.pieces.items())
+
+
+def _view(name: str, piece: ViewPiece) -> str:
+    lines = f" lines {piece.first:,}–{piece.last:,} of {piece.total:,}" if piece.total else ""
+    problem = f"; {piece.problem}" if piece.problem else ""
+    title = "--- " + line(f"{name}: {piece.path}{lines}{problem}", 236)
+    return f"{title}\n{indented(clean(piece.text))}" if piece.text else title
 
 
 def _notes(record: RunRecord) -> str:

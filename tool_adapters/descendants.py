@@ -15,7 +15,10 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STAT = re.compile(rb"(\d+) \((.*)\) (\S) (\d+) (\d+) (\d+) ", re.DOTALL)
@@ -37,6 +40,27 @@ def adopt_orphans() -> None:
     """Orphaned descendants become children of this process (Linux; elsewhere nothing happens)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def process_started(pid: int) -> str:
+    """When a living process began, as in contracts.ports.Owner; empty when it is gone."""
+    if sys.platform == "linux":
+        found = _look(pid)
+        return "" if found is None or found.zombie else str(found.started)
+    try:
+        return str(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return ""
+
+
+def this_mark() -> str:
+    """What the environment of every child says of who started it: `pid:started` of this process."""
+    return _mark_of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _mark_of(pid: int) -> str:
+    return f"{pid}:{process_started(pid)}"
 
 
 def processes() -> dict[int, Process]:
@@ -107,6 +131,14 @@ def _marked(pid: int, marker: str) -> bool:
         return f"{marker}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
+
+
+def kill_tree(pid: int) -> None:
+    """Kills the group that the child `pid` leads and every process below it, now."""
+    known = below(pid)
+    signal_group(pid, signal.SIGKILL)
+    for each in known:
+        _signal(each, signal.SIGKILL)
 
 
 def signal_group(pid: int, number: int) -> bool:

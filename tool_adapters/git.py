@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from contracts.errors import ConfigError, Lost, Permanent, Temporary
+from contracts.errors import ConfigError, Lost, Permanent, Temporary, Unavailable
 from contracts.repository import FileStat, Hit, Position, Status
 from tool_adapters import gitformat
+from tool_adapters.descendants import this_mark
 from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import ENVIRONMENT, OPTIONS, Signature, overrides, signature, sources
 from tool_adapters.gitposition import Positions
@@ -32,6 +33,7 @@ from git.exc import GitCommandNotFound
 TIMEOUT = 120.0
 # Files that the set-up of a worktree left there: ignored, without a word in the repository itself.
 EXCLUDES = "skill-state-exclude"
+_DISK = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system", re.IGNORECASE)
 _LOCKED = re.compile(r"Unable to create '([^']*\.lock)': File exists")
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty")
 
@@ -138,7 +140,7 @@ class Engine:
         ok: Collection[int],
         sink: Bounded | None,
     ) -> bytes:
-        env = {**ENVIRONMENT, "GIT_DIR": str(place.own), **extra}
+        env = {**ENVIRONMENT, "SKILL_STATE_CHILD_git": this_mark(), "GIT_DIR": str(place.own), **extra}
         if place.root is not None:
             env["GIT_WORK_TREE"] = str(place.root)
         with self._guard:
@@ -171,6 +173,12 @@ class Engine:
             raise Temporary(f"git {verb} did not end in {self.timeout:g} s and was ended")
         if locked := _LOCKED.search(said):
             raise Temporary(f"git {verb}: another git holds {locked[1]}", hint="try again")
+        if full := _DISK.search(said):
+            raise Unavailable(
+                f"git {verb}: {full[0]}",
+                where=str(place.common),
+                hint="nothing is lost: free space or mend the mount, then run again",
+            )
         raise GitFailed(verb, status, said)
 
 

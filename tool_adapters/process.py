@@ -27,7 +27,15 @@ import anyio.to_thread
 
 from contracts.ports import Artifacts, Captured, Ran, Settle
 from contracts.redact import Redactor
-from tool_adapters.descendants import Process, adopt_orphans, below, signal_group, sweep
+from tool_adapters.descendants import (
+    Process,
+    adopt_orphans,
+    below,
+    kill_tree,
+    signal_group,
+    sweep,
+    this_mark,
+)
 
 DISK_CAP = 64 * 1024 * 1024
 ARTIFACT_CAP = 16 * 1024 * 1024
@@ -165,7 +173,7 @@ class ProcessRunner:
         return result[0]
 
     def end_now(self) -> None:
-        """Kills every living child's group at once: the second interrupt."""
+        """Kills every living child and all below it at once: the second interrupt."""
         for child in tuple(self._living):
             child.kill()
 
@@ -244,7 +252,7 @@ class _Child:
         self._stop.set()
         process = self._process
         if process is not None and process.returncode is None:
-            signal_group(process.pid, signal.SIGKILL)
+            kill_tree(process.pid)
 
     def run(self, files: _Files, cap: int, keep: bool, redact: bool) -> Ran:
         begun = time.monotonic()
@@ -288,7 +296,7 @@ class _Child:
                 self._argv,
                 executable=path,
                 cwd=self._cwd,
-                env={**self._env, self._marker: "1"},
+                env={**self._env, self._marker: this_mark()},
                 stdin=files.stdin or subprocess.DEVNULL,
                 stdout=files.out,
                 stderr=files.err,

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -38,19 +38,25 @@ def find_sandbox(environ: Mapping[str, str]) -> Found | Refused:
 
 @lru_cache(maxsize=8)
 def _found(path: str) -> Found | Refused:
+    return first_that_works(candidates(path))
+
+
+def first_that_works(these: Iterable[Found]) -> Found | Refused:
+    """The first in which `true` runs, or why none does."""
     why = []
-    for candidate in _candidates(path):
+    for candidate in these:
         trouble = tried(candidate)
         if trouble is None:
             return candidate
         why.append(f"{candidate.kind} ({candidate.source}): {trouble}")
     hint = ON_MACOS if sys.platform == "darwin" else INSTALL
-    if sys.platform == "linux" and any(each.startswith("bwrap") for each in why):
-        hint += ". Where bwrap is there and fails, unprivileged user namespaces are switched off"
-    return Refused("; ".join(why) or "no bwrap on the PATH, and the kernel has no landlock", hint)
+    if any(each.startswith("bwrap") for each in why):
+        hint += ". A bwrap that fails may mean that unprivileged user namespaces are switched off"
+    return Refused("; ".join(why) or "there is no bwrap on the PATH, and the kernel has no landlock", hint)
 
 
-def _candidates(path: str) -> Iterator[Found]:
+def candidates(path: str) -> Iterator[Found]:
+    """What there is on this machine, the best first; not yet tried. `path` is a PATH."""
     if sys.platform == "darwin":
         yield Found("sandbox-exec", "/usr/bin/sandbox-exec", "", "macOS")
         return

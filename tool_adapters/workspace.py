@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from contracts.errors import ConfigError
 from contracts.ports import Opened, Runner
+from contracts.ranges import Hunk, hunks
 from contracts.repository import Status
 from contracts.task import Setup, Task
 from contracts.text import clean, cut
@@ -150,6 +151,11 @@ class WorktreeWorkspace:
         raw, total = await _thread(lambda: self.work.diff(old, new, limit=max(limit, _DIFF_READ)))
         note = f"\n… the diff goes on for {total - len(raw):,} bytes" if total > len(raw) else ""
         return cut(clean(raw), limit - len(note.encode())) + note
+
+    async def hunks(self, old: str, new: str, paths: Sequence[str]) -> Mapping[str, Sequence[Hunk]]:
+        """See ports.Workspace."""
+        args = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", old, new)
+        return await _thread(lambda: hunks(self.work.engine.run(*args, globs=paths)))
 
     async def undo(self, head: str, keep_as: str | None = None) -> str | None:
         """See ports.Workspace. `keep_as` is a full ref or a name below refs/skill-state/; a taken name gets a

@@ -25,20 +25,24 @@ class FileArtifacts:
         path = self._path(id)
         if path.exists():
             return id
+        fresh = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            fresh = Path(name)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).replace(path)
+            fresh.replace(path)
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
         except OSError as error:
+            if fresh is not None:
+                fresh.unlink(missing_ok=True)
             raise Unavailable(
                 f"can't store an artifact: {error.strerror}",
                 where=str(self.root),

@@ -3,19 +3,21 @@ write, compare-and-swap on the version, every write fenced by the lease's epoch.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+import anyio.to_thread
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from contracts.base import digest
-from contracts.errors import Busy, Lost, Unavailable
+from contracts.errors import Busy, ConfigError, Lost, Unavailable
 from contracts.outcomes import CLOSING
 from contracts.ports import Lease, Owner
 from contracts.record import FORMAT, AuditRow, Post, PostBody, RunRecord
@@ -41,10 +43,18 @@ _body: TypeAdapter[PostBody] = TypeAdapter(PostBody)
 
 
 class SqliteStore:
-    """`path` is created on first use unless `create` is False, in which case a missing file is Unavailable."""
+    """`path` is created on first use unless `create` is False, in which case a missing file is Unavailable.
+    `evict(pid, started)` ends an owner of this host and what it left running; without it an owner that lives
+    keeps its lease for ever."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.path, self._create = path, create
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        evict: Callable[[int, str], Sequence[str]] | None = None,
+    ) -> None:
+        self.path, self._create, self._evict = path, create, evict
         self._db: sqlite3.Connection | None = None
         self._mirror = Mirror(path.parent / "audit")
 
@@ -151,7 +161,9 @@ class SqliteStore:
 
     # ---- the lease ------------------------------------------------------------------------------------
     async def lease(self, task: str, seconds: float) -> Lease:
-        owner, now = me(), time.time()
+        owner = me()
+        await self._clear(task, owner)
+        now = time.time()
         with self._writing() as db:
             held = db.execute(
                 "SELECT id, epoch, owner, expires FROM leases WHERE task = ?", (task,)
@@ -161,7 +173,7 @@ class SqliteStore:
                 lives = alive(other)
                 if other != owner and lives is not False and (lives or held[3] > now):
                     raise Busy(
-                        f"task {task!r} is being worked on by pid {other.pid} on {other.host}",
+                        f"task {task!r} is being worked on by pid {other.pid} on {other.host} (lease {held[0]})",
                         hint="wait for it, or `controller stop`",
                     )
             lease = Lease(
@@ -177,6 +189,19 @@ class SqliteStore:
             )
         return lease
 
+    async def _clear(self, task: str, taker: Owner) -> None:
+        """Before a lease is taken over on this host: an owner whose time is up is ended (stopped, it may hold
+        the file's lock: so this comes before the transaction), and so is what a dead one left running, which
+        would do its deed a second time beside us."""
+        with self._reading() as db:
+            held = db.execute("SELECT owner, expires FROM leases WHERE task = ?", (task,)).fetchone()
+        if held is None or self._evict is None:
+            return
+        other = Owner(**orjson.loads(held[0]))
+        here = (other.host, other.boot) == (taker.host, taker.boot) and other.pid and other != taker
+        if here and (alive(other) is False or held[1] <= time.time()):
+            await anyio.to_thread.run_sync(self._evict, other.pid, other.started)
+
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         expires = time.time() + seconds
         with self._writing() as db:
@@ -191,6 +216,30 @@ class SqliteStore:
                 "UPDATE leases SET expires = 0, owner = ? WHERE task = ? AND id = ?",
                 (orjson.dumps(asdict(lease.owner) | {"pid": 0, "started": ""}), lease.task, lease.id),
             )
+
+    async def unlock(self, task: str, id: str) -> Owner:
+        """See Store."""
+        with self._writing() as db:
+            held = db.execute("SELECT id, owner FROM leases WHERE task = ?", (task,)).fetchone()
+            owner = Owner(**orjson.loads(held[1])) if held else None
+            if owner is None or not owner.pid or held[0] != id:
+                raise ConfigError(f"task {task!r} has no lease {id!r}", hint="`controller status` names it")
+            if alive(owner):
+                raise Busy(
+                    f"pid {owner.pid} holds the lease and lives", hint="`controller stop --now` ends it"
+                )
+            gone = orjson.dumps(asdict(owner) | {"pid": 0, "started": ""})
+            db.execute(
+                "UPDATE leases SET id = '', epoch = epoch + 1, expires = 0, owner = ? WHERE task = ?",
+                (gone, task),
+            )
+        return owner
+
+    async def tasks(self) -> list[str]:
+        """Every task that has a run or had a lease here."""
+        with self._reading() as db:
+            found = db.execute("SELECT task FROM runs UNION SELECT task FROM leases ORDER BY task")
+            return [task for (task,) in found.fetchall()]
 
     async def holder(self, task: str) -> Lease | None:
         """The lease of a task whose owner is, as far as can be known, still alive."""
@@ -249,7 +298,7 @@ class SqliteStore:
         return Unavailable(
             f"the store is damaged: {what}",
             where=str(self.path),
-            hint="nothing was changed; restore the file from a copy",
+            hint="nothing was changed; `controller state recover` rebuilds it, or restore the file from a copy",
         )
 
     def _open(self) -> sqlite3.Connection:
@@ -264,7 +313,7 @@ class SqliteStore:
             raise self._damaged("the file is empty")
         if new:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._make(self.path)
             except OSError as error:
                 raise Unavailable(
                     f"the store can't be made: {error.strerror}", where=str(self.path)
@@ -272,8 +321,6 @@ class SqliteStore:
         db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
-        if new:
-            self._make(db)
         application = db.execute("PRAGMA application_id").fetchone()[0]
         schema = db.execute("PRAGMA user_version").fetchone()[0]
         if application != APPLICATION_ID:
@@ -290,16 +337,25 @@ class SqliteStore:
         return db
 
     @staticmethod
-    def _make(db: sqlite3.Connection) -> None:
-        """Under one lock, so that two first runs at once make one store."""
-        db.execute("BEGIN IMMEDIATE")
-        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in TABLES.split(";"):
-                if statement.strip():
-                    db.execute(statement)
-            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version={SCHEMA}")
-        db.execute("COMMIT")
+    def _make(path: Path) -> None:
+        """Beside its place, then put there whole: a store that is half made when we are killed would be taken
+        for a damaged one ever after. Of two first runs at once one makes it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+        db = sqlite3.connect(fresh, isolation_level=None)
+        try:
+            db.execute("PRAGMA synchronous=FULL")
+            pragmas = f"PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA}"
+            db.executescript(f"BEGIN;{TABLES};{pragmas};COMMIT")
+        finally:
+            db.close()
+        try:
+            with suppress(FileExistsError):
+                os.link(fresh, path)
+        except OSError:  # a file system without hard links
+            if not path.exists():
+                fresh.replace(path)
+        fresh.unlink(missing_ok=True)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -315,10 +371,11 @@ class SqliteStore:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk may have ended it already
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._explained(error) from error
 

@@ -11,6 +11,9 @@ from typing import Annotated
 
 import typer
 
+from controller.surfaces import cli_keeping
+from controller.surfaces.arguments import AgentName, Json, Run, Task, TaskOption
+
 app = typer.Typer(
     name="controller",
     help="Carries a long maintenance task through with a coding agent that forgets everything between steps.",
@@ -24,19 +27,7 @@ app = typer.Typer(
 )
 state = typer.Typer(help="The structured state of the run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(state, name="state")
-
-Task = Annotated[
-    Path | None, typer.Argument(help="task file or its folder; ./task.yaml when absent", show_default=False)
-]
-TaskOption = Annotated[
-    Path | None,
-    typer.Option("--task", help="task file or its folder; ./task.yaml when absent", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="machine-readable output on stdout")]
-Run = Annotated[str | None, typer.Argument(help="run id or #N; the newest when absent", show_default=False)]
-AgentName = Annotated[
-    str | None, typer.Option("--agent", help="use this agent instead of agent.use", show_default=False)
-]
+cli_keeping.add(app, state)
 
 
 @dataclass
@@ -49,7 +40,15 @@ class Shell:
 
 
 shell = Shell()
-READERS = ("status", "log", "explain", "state", "diff", "schema")  # they hold nothing that must be put back
+READERS = (
+    "status",
+    "log",
+    "explain",
+    "state",
+    "diff",
+    "schema",
+    "replay",
+)  # they hold nothing that must be put back
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from contracts.errors import (
     Permanent,
     Temporary,
     Unavailable,
+    of_disk,
 )
 from contracts.outcomes import EXIT_CODES, Outcome
 
@@ -36,12 +37,16 @@ def outcome_of(error: BaseException) -> Outcome:
         return Outcome.interrupted if error.number == signal.SIGINT else Outcome.terminated
     if isinstance(error, KeyboardInterrupt):
         return Outcome.interrupted
+    if isinstance(error, OSError) and of_disk(error) is not None:
+        return Outcome.unavailable
     return next((known for kind, known in _OUTCOMES if isinstance(error, kind)), Outcome.internal_error)
 
 
 def explained(error: BaseException, runtime: Path | None, debug: bool) -> tuple[Outcome, str]:
     """(the outcome, what to print of it). A bug is one line and the place of its traceback; with `debug` the
     traceback itself."""
+    if isinstance(error, OSError) and (disk := of_disk(error)) is not None and not debug:
+        return explained(disk, runtime, debug)
     outcome = outcome_of(error)
     if isinstance(error, ControllerError) and not debug:
         return outcome, str(error)

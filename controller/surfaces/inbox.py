@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from contracts.errors import ConfigError
-from contracts.record import Answer, StopRequest
+from contracts.record import DID_NOT, HAPPENED, Answer, StopRequest
 from controller.stores.owner import alive
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.who import who
@@ -25,10 +25,17 @@ def answer(task: Path | None, entry: str, text: str) -> int:
     if not text.strip() or len(text) > MAX_ANSWER:
         raise ConfigError(f"an answer has 1 to {MAX_ANSWER:,} characters")
     record = wait_for(lambda: newest(store, name))
-    waiting = [each.id for each in record.queue if each.status == "open"]
+    waiting = {each.id: each for each in record.queue if each.status == "open"}
     if entry not in waiting:
         hint = f"open: {', '.join(waiting)}" if waiting else "nothing waits for an answer"
         raise ConfigError(f"run {record.run} has no open question {entry!r}", hint=hint)
+    if waiting[entry].kind == "unknown":
+        text = text.strip()
+        if text not in (HAPPENED, DID_NOT):
+            raise ConfigError(
+                f"{entry} asks whether a deed happened: the answer is `{HAPPENED}` or `{DID_NOT}`",
+                hint=waiting[entry].why[:300],
+            )
     wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=who(), at=time.time())))
     print(f"answered {entry}; `{command('run', task)}` goes on")
     return 0

@@ -74,7 +74,7 @@ def read(store: Path, task: str) -> Json:
         return {}
     if store.stat().st_size == 0:
         raise Unreadable(
-            "the store is damaged: the file is empty (restore it from a copy; nothing was changed)"
+            "the store is damaged: the file is empty (`controller state recover` rebuilds it; nothing was changed)"
         )
     try:
         db = sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True, timeout=5)
@@ -89,12 +89,12 @@ def read(store: Path, task: str) -> Json:
             "SELECT record, sum FROM runs WHERE task = ? ORDER BY number DESC LIMIT 1", (task,)
         ).fetchone()
         inbox = db.execute("SELECT body FROM inbox WHERE task = ? ORDER BY id", (task,)).fetchall()
-        lease = db.execute("SELECT owner, expires FROM leases WHERE task = ?", (task,)).fetchone()
+        lease = db.execute("SELECT owner, expires, id FROM leases WHERE task = ?", (task,)).fetchone()
     except sqlite3.Error as error:
         raise Unreadable(f"the store is damaged or can't be read: {error}") from error
     finally:
         db.close()
-    owner = json.loads(lease[0]) | {"expires": lease[1]} if lease else None
+    owner = json.loads(lease[0]) | {"expires": lease[1], "id": lease[2]} if lease else None
     if row is None:
         return {"lease": owner}
     data = row[0] if isinstance(row[0], bytes) else str(row[0]).encode()
@@ -157,7 +157,9 @@ def summary(task: str, seen: Json, path: Path) -> Json:
             }
             for entry in record.get("queue", ())
         ],
-        "owner": {"host": lease["host"], "pid": lease["pid"]} if working and lease else None,
+        "owner": {"host": lease["host"], "pid": lease["pid"], "lease": lease["id"]}
+        if working and lease
+        else None,
         "next": following,
     }
 
@@ -204,7 +206,9 @@ def text(told: Json) -> str:
             f"\nnext: {told['next']}" if told["next"] else " (starting)"
         )
     owner = told["owner"]
-    state = told["state"] + (f" (pid {owner['pid']} on {owner['host']})" if owner else "")
+    state = told["state"] + (
+        f" (pid {owner['pid']} on {owner['host']}, lease {owner['lease']})" if owner else ""
+    )
     if told["not_before"] and told["state"] == "waiting":
         state += f" until {clock(told['not_before'])}"
     lines = [f"run    {told['run']}", f"state  {state}, step {told['step']}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from itertools import pairwise
 import anyio
 import pytest
 
-from contracts.errors import Busy, Lost
+from contracts.errors import Busy, ConfigError, Lost
 from contracts.outcomes import Outcome
 from contracts.ports import Lease, Store
 from contracts.readings import Need
@@ -204,6 +205,42 @@ class StoreSuite:
                 child.kill()
                 child.wait()
             assert (await store.lease("tidy", 60)).epoch > held.epoch + 1
+
+        anyio.run(story)
+
+    def test_a_lease_of_another_host_is_taken_away_by_its_id_alone(
+        self, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def story() -> None:
+            store = make()
+            with monkeypatch.context() as patch:
+                patch.setattr(socket, "gethostname", lambda: "elsewhere")
+                stored, theirs = await self.create(store)
+            with pytest.raises(Busy, match=theirs.id):
+                await store.lease("tidy", 60)
+            for wrong in ("", theirs.id[:-1], "000000000000"):
+                with pytest.raises(ConfigError):
+                    await store.unlock("tidy", wrong)
+            assert (await store.unlock("tidy", theirs.id)).host == "elsewhere"
+            for write in (store.renew(theirs, 60), store.swap(stored, row(1), theirs)):
+                with pytest.raises(Lost):
+                    await write
+            await store.release(theirs)
+            with pytest.raises(ConfigError):
+                await store.unlock("tidy", theirs.id)
+            mine = await store.lease("tidy", 60)
+            assert mine.epoch > theirs.epoch
+            assert (await store.swap(stored, row(1), mine)).version == 2
+
+        anyio.run(story)
+
+    def test_the_lease_of_a_living_owner_is_not_taken_away(self, make: Make) -> None:
+        async def story() -> None:
+            store = make()
+            stored, lease = await self.create(store)
+            with pytest.raises(Busy, match=str(os.getpid())):
+                await make().unlock("tidy", lease.id)
+            assert (await store.swap(stored, row(1), lease)).version == 2
 
         anyio.run(story)
 

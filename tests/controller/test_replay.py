@@ -44,8 +44,12 @@ def a_long_run(world: World, steps: int) -> Any:
 
 def test_two_hundred_steps_are_replayed_byte_for_byte(tmp_path: Path) -> None:
     world = World(tmp_path / "r", task=TASK + "budgets: {steps: 400, tokens: 100000000}\n")
+    look, change = (
+        ("list_files", {"depth": 2}),
+        ("run", {"command": "mess"}),
+    )  # without a change it were stuck
     moving = [
-        action("run", {"command": "mess"}, notes={f"n{n % 7}": f"value {n}"}, next_action=f"{n}")
+        action(*(change if n % 10 == 0 else look), notes={f"n{n % 7}": f"value {n}"}, next_action=f"{n}")
         for n in range(200)
     ]
     end = go(world, [*moving, action("nope"), *WORK, finish()])

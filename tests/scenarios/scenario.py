@@ -119,6 +119,7 @@ def call_controller(folder: Path, home: Path, *words: str) -> Call:
         capture_output=True,
         text=True,
         errors="replace",
+        timeout=600,  # far more than any of them needs: a hang is a failure with a name
     )
     return Call(done.returncode, done.stdout, done.stderr)
 

@@ -43,14 +43,14 @@ class Batch(Inside):
         begun = time.monotonic()
         wrong = batch_problem(call.args, self.ctx.commands)
         if wrong:
-            return failed(Refused("batch.order", wrong), begun)
+            return failed(Refused("batch.order", wrong), begun, self.ctx)
         inner = list(inner_actions("batch", call.args))
         done = ActionResult()
         if any(tool in _EDITS for tool, _ in inner):
             try:
                 draft = await anyio.to_thread.run_sync(partial(edit_worktree, self.ctx, "batch", call.args))
             except Refused as refused:
-                return failed(refused, begun)
+                return failed(refused, begun, self.ctx)
             done = edited(draft, begun)
         for tool, args in inner:
             if tool == "run":

@@ -11,6 +11,7 @@ from contracts.actions import ActionCall, Probed
 from contracts.commands import Command
 from contracts.paths import PathPolicy
 from contracts.ports import Artifacts, Runner
+from contracts.redact import Redactor
 from contracts.task import Limits
 
 
@@ -25,7 +26,8 @@ class Listing(Protocol):
 @dataclass(frozen=True)
 class ActionContext:
     """The worktree and the means to act in it: `root` the worktree, `paths` what may be changed there, `env`
-    the whole environment of children, `git` the reading verbs on the worktree."""
+    the whole environment of children, `git` the reading verbs on the worktree, `redactor` what every text of a
+    file goes through before it is shown (what is edited is the file itself)."""
 
     root: Path
     paths: PathPolicy
@@ -35,6 +37,7 @@ class ActionContext:
     commands: Mapping[str, Command]
     git: Listing
     limits: Limits = field(default_factory=Limits)
+    redactor: Redactor = field(default_factory=Redactor)
 
     @property
     def room(self) -> int:

@@ -12,6 +12,8 @@ from contracts.grammar import MAX_PAYLOAD, inner_actions, payload
 from contracts.patch import FilePatch, PatchError, parse
 from contracts.patch_apply import HunkError, apply, is_crlf
 from contracts.paths import compile_glob, normalise
+from contracts.redact import LABEL, Redactor
+from contracts.secret_scan import labels
 from contracts.text import cut
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.files import Files, Found, Missing, Refused, is_binary
@@ -26,11 +28,13 @@ _PARSED = 200
 @dataclass
 class Draft:
     """Files as they would be. `read` gives a file as it is now (or was, for a probe) and raises Refused where
-    it may not be changed, `peek` one that may only be read; `names` all files that a glob can match."""
+    it may not be changed, `peek` one that may only be read; `names` all files that a glob can match;
+    `redactor` takes the secrets out of what is shown of them."""
 
     read: Callable[[str], Found | None]
     peek: Callable[[str], Found | None]
     names: Callable[[], Sequence[str]]
+    redactor: Redactor
     before: dict[str, Found | None] = field(default_factory=dict)
     after: dict[str, bytes | None] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
@@ -97,14 +101,31 @@ def drafted(tool: str, args: JsonObject, draft: Draft) -> Draft:
             _patch(draft, inner["patch"])
     if not draft.changes():
         raise Refused("edit.unchanged", "the edits leave every file as it is: nothing was done")
+    _keeps_secrets(draft)
     return draft
+
+
+def _keeps_secrets(draft: Draft) -> None:
+    """Raises Refused when marks of the redactor would take the place of what they stand for."""
+    changes = draft.changes()
+    was = {path: found.data for path in changes if (found := draft.before[path])}
+    more = sum(labels(data) for data in changes.values() if data) - sum(map(labels, was.values()))
+    if more <= 0:
+        return
+    hidden = [path for path, data in was.items() if labels(draft.redactor.redact(data)) > labels(data)]
+    if hidden:
+        raise Refused(
+            "edit.redacted",
+            f"{', '.join(hidden[:5])} would lose a secret: {LABEL}…] stands for one that you can't see. Replace only "
+            "text around it. No file was changed",
+        )
 
 
 def edit_worktree(ctx: ActionContext, tool: str, args: JsonObject) -> Draft:
     """Makes all edits of the action in the worktree and returns what was made. Raises Refused with the files
     as they were. Blocks: call it in a worker thread."""
     files = Files(ctx.root, ctx.paths)
-    draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files))
+    draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files, ctx.redactor))
     changes = draft.changes()
     try:
         ignored = sorted(ctx.git.ignored(list(changes)))
@@ -139,7 +160,7 @@ def edited_before(ctx: ActionContext, tool: str, args: JsonObject, commit: str) 
         return peek(files.writable(path))
 
     try:
-        draft = drafted(tool, args, Draft(read, peek, ctx.git.files))
+        draft = drafted(tool, args, Draft(read, peek, ctx.git.files, ctx.redactor))
         for path, data in draft.changes().items():
             now = files.before(path)
             if (now.data if now else None) != data:
@@ -219,7 +240,7 @@ def _replace(draft: Draft, path: str, old: str, new: str, count: int) -> None:
     part, fresh = _fitted(data, old, new)
     lines = list(_lines_of(data, part))
     if not lines:
-        raise _no_match(path, data, old)
+        raise _no_match(path, draft.redactor.redact(data, keep_lines=True), old)
     if len(lines) != count:
         shown = ", ".join(map(str, lines[:60])) + ("…" if len(lines) > 60 else "")
         raise Refused(

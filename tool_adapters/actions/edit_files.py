@@ -34,7 +34,7 @@ class Edits(Inside):
             # Not abandoned when cancelled: a transaction that has begun is brought to its end.
             draft = await anyio.to_thread.run_sync(partial(edit_worktree, self.ctx, self.tool, call.args))
         except Refused as refused:
-            return failed(refused, begun)
+            return failed(refused, begun, self.ctx)
         return edited(draft, begun)
 
     async def probe(self, call: ActionCall) -> Probed:
@@ -57,12 +57,13 @@ def edited(draft: Draft, begun: float) -> ActionResult:
     return ActionResult(blocks=(draft.block(),), promised=draft.promised(), took=time.monotonic() - begun)
 
 
-def failed(refused: Refused, begun: float) -> ActionResult:
+def failed(refused: Refused, begun: float, ctx: ActionContext) -> ActionResult:
     """The result of an action that was refused and changed nothing."""
+    safe = ctx.redactor.redact_text
     return ActionResult(
         ok=False,
         code=refused.code,
-        say=refused.say,
-        excerpt=refused.excerpt,
+        say=safe(refused.say),
+        excerpt=safe(refused.excerpt),
         took=time.monotonic() - begun,
     )

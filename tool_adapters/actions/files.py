@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from contracts.errors import Unavailable, of_disk
 from contracts.paths import PathPolicy, normalise
 
 MAX_FILE = 32 * 1024 * 1024
@@ -231,7 +232,10 @@ def _is_link(path: Path) -> bool:
         return False
 
 
-def _refusal(error: OSError, path: str) -> Refused:
+def _refusal(error: OSError, path: str) -> Refused | Unavailable:
+    """What a path's error means for the model; a full disk is none of its business."""
+    if (disk := of_disk(error)) is not None:
+        return disk
     if error.errno == errno.ENOENT:
         return Missing("path.missing", f"{path!r} does not exist")
     if error.errno == errno.ENOTDIR:

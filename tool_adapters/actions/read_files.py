@@ -12,6 +12,7 @@ import anyio.to_thread
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
 from contracts.grammar import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
+from contracts.redact import LABEL
 from contracts.text import clean, size
 from tool_adapters.actions.context import ActionContext, Repeatable, share
 from tool_adapters.actions.files import Files, Missing, Refused, is_binary
@@ -38,7 +39,7 @@ class Piece:
     @property
     def overhead(self) -> int:
         """Bytes of the title, with what `shown` may add to it."""
-        return size(self.title or self.path) + 80
+        return size(self.title or self.path + self.notes) + 80
 
     @property
     def bytes(self) -> int:
@@ -78,7 +79,10 @@ class ReadFiles(Repeatable):
             return [Piece(path, (), title=refused.say)]
         if is_binary(data):
             return [Piece(path, (), title=f"{path} is binary, {len(data):,} bytes")]
-        return pieces_of(path, data, begin, end)
+        # The whole file, before a range of it is taken: a key is known by its first line.
+        safe = self.ctx.redactor.redact(data, keep_lines=True)
+        pieces = pieces_of(path, safe, begin, end)
+        return pieces if safe == data else [_marked(piece) for piece in pieces]
 
     def _artifact(self, path: str) -> bytes:
         id = path.removeprefix("artifact:")
@@ -119,6 +123,16 @@ def pieces_of(path: str, data: bytes, begin: int | None = None, end: int | None 
     if last < first:
         return [Piece(path, (), title=f"{path} lines {first:,}–{end:,}: `to` comes before `from`")]
     return [replace(_range(path, lines, first, last), notes=notes)]
+
+
+def _marked(piece: Piece) -> Piece:
+    """Says it where a secret was taken out: what is shown there is not what the file holds."""
+    if not any(LABEL in row for row in piece.rows):
+        return piece
+    said = "; secrets are redacted: such a line can't be replaced by what is shown"
+    if piece.title:
+        return replace(piece, title=piece.title + said)
+    return replace(piece, notes=piece.notes + said)
 
 
 def _range(path: str, lines: Sequence[str], first: int, last: int) -> Piece:

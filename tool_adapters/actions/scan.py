@@ -42,7 +42,7 @@ def scan(request: dict[str, Any]) -> dict[str, Any]:
                 continue
             count += 1
             if count <= request["each"] and len(hits) < request["hits"]:
-                hits.append((path, number, _around(line.rstrip("\r"), found.start())))
+                hits.append((path, number, around(line.rstrip("\r"), found.start())))
         if count:
             files, lines = files + 1, lines + count
             if len(counts) < MAX_COUNTS:
@@ -62,7 +62,7 @@ def _read(path: str) -> bytes | None:
         return file.read()
 
 
-def _around(line: str, at: int) -> str:
+def around(line: str, at: int) -> str:
     """At most 300 characters of the line, the hit among them."""
     if len(line) <= WIDTH:
         return line

@@ -16,9 +16,11 @@ from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
 from contracts.grammar import MAX_HITS, MAX_HITS_PER_FILE, SPECS
 from contracts.paths import matches
+from contracts.redact import LABEL
 from contracts.text import clean, cut, size
 from tool_adapters.actions import scan
 from tool_adapters.actions.context import ActionContext, Repeatable
+from tool_adapters.actions.files import Files, Refused
 
 SECONDS = 20.0
 _CAP = 4 * 1024 * 1024
@@ -65,6 +67,7 @@ class Search(Repeatable):
             found = await anyio.to_thread.run_sync(partial(scan.scan, request), abandon_on_cancel=True)
         if "error" in found:
             return Block(title=f"{title}: {clean(str(found['error']))}")
+        found["hits"] = await anyio.to_thread.run_sync(self._safe, found["hits"], abandon_on_cancel=True)
         where = f"{len(names):,} files" + (" that match `paths`" if "paths" in args else "")
         return _shown(title, found, where, room)
 
@@ -74,6 +77,31 @@ class Search(Repeatable):
             for name in self.ctx.git.files()
             if (not globs or matches(name, globs)) and not self.ctx.paths.secret(name)
         ]
+
+    def _safe(self, hits: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
+        """The hits without secrets. Each file is looked at as a whole: a line alone does not tell that it is
+        part of a key, nor does what was cut out of a long line."""
+        files = Files(self.ctx.root, self.ctx.paths)
+        lines: dict[str, tuple[list[bytes], list[bytes]] | None] = {}
+        out: list[tuple[str, int, str]] = []
+        for path, number, text in hits:
+            if path not in lines:
+                lines[path] = self._both(files, path)
+            both = lines[path]
+            if both is not None and both[0][number - 1 : number] != both[1][number - 1 : number]:
+                row = b"".join(both[1][number - 1 : number]).decode("utf-8", "replace")
+                text = scan.around(row, max(0, row.find(LABEL))) if LABEL in row else f"{LABEL}more of it]"
+            out.append((path, number, text))
+        return out
+
+    def _both(self, files: Files, path: str) -> tuple[list[bytes], list[bytes]] | None:
+        """The lines of a file as they are and without secrets; None when there are none."""
+        try:
+            data = files.read(path).data
+        except Refused:
+            return None
+        safe = self.ctx.redactor.redact(data, keep_lines=True)
+        return None if safe == data else (data.split(b"\n"), safe.split(b"\n"))
 
     async def _in_a_child(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -89,7 +117,7 @@ class Search(Repeatable):
             stdin=json.dumps(request).encode(),
             timeout=SECONDS,
             cap=_CAP,
-            redact=False,  # JSON of our own, of files that reads show as they are
+            redact=False,  # JSON of our own; the hits in it are redacted beside their files
         )
         if ran.timed_out:
             return {

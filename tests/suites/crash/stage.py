@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RULES = Path(__file__).with_name("rules.py")
 NAME = "tidy"
 RESERVED_OUTPUT = 4000  # tokens of a launch whose reply was never recorded
-PROBE = "probe: [sh, -c, 'grep -sq \"$SKILL_STATE_KEY\" \"$HOME/effects\" #probe']"
+PROBE = 'probe: [sh, -c, \'grep -sq "$SKILL_STATE_KEY" "$HOME/effects" #probe\']'
 
 TASK = """\
 version: 1
@@ -61,7 +61,9 @@ def git(root: Path, *words: str) -> str:
     """What git prints there, without this machine's configuration."""
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
     who = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
-    done = subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

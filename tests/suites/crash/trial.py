@@ -99,7 +99,9 @@ class Theatre:
             assert world.faults(whole) == []
             return whole, log.read_text().splitlines(), took
 
-    def kill_at(self, points: Iterable[str], after: Callable[[World, Victims], list[int]] = finish, **more: object) -> list[Trial]:
+    def kill_at(
+        self, points: Iterable[str], after: Callable[[World, Victims], list[int]] = finish, **more: object
+    ) -> list[Trial]:
         """One trial for each boundary."""
 
         def play(number: int, point: str) -> Trial:

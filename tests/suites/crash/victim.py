@@ -35,7 +35,6 @@ from tool_adapters import process
 from tool_adapters.actions.files import Files
 from tool_adapters.actions.run import Run
 from tool_adapters.git import Engine
-from tool_adapters.process import ProcessRunner
 
 Json = dict[str, Any]
 

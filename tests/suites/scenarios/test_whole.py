@@ -106,7 +106,11 @@ def test_requests_do_not_grow_over_sixty_steps(agent: str, runs: Runs) -> None:
     assert run.steps >= 60
     patched = {name for row in run.scenario.audit for name in row.get("state_patch") or {}}
     assert patched == set(run.scenario.state), "every field of the state was patched"
-    wire.constant(run.sent)
+    spread = wire.constant(run.sent)
+    sizes = sorted(len(each.body) for each in run.sent)
+    print(
+        f"{agent}: {run.steps} requests of {sizes[0]:,}–{sizes[-1]:,} bytes, what does not move ±{spread:.2%}"
+    )
 
 
 @pytest.mark.parametrize("agent", AGENTS)
