@@ -65,6 +65,9 @@ OPEN_FILES = (
     "*.pub",
 )
 
+# What a terminal, a log or a reviewer would not show as it is: control codes, line separators, bidi overrides.
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
 
 @lru_cache(maxsize=512)
 def compile_glob(pattern: str) -> re.Pattern[str]:
@@ -104,7 +107,7 @@ def matches(path: str, patterns: Iterable[str]) -> str | None:
 def normalise(path: str) -> str | None:
     """`path` as a clean path relative to the worktree, or None when it is absolute, leaves the worktree, names
     the worktree itself, or holds control characters, a backslash or a NUL."""
-    if not path or path.startswith(("/", "~")) or "\\" in path or re.search(r"[\x00-\x1f\x7f]", path):
+    if not path or path.startswith(("/", "~")) or "\\" in path or _UNSHOWABLE.search(path):
         return None
     clean = posixpath.normpath(path)
     if clean in (".", "..") or clean.startswith("../"):

@@ -166,8 +166,9 @@ class Workspace(Protocol):
     spoil makes one tracked file invalid for any language (a check must notice); `undo` puts it back.
     start_over  for a new run on the branch of an older one: its tip is kept under a ref, then branch and
           worktree stand at the base. Returns that ref, or None when the branch stood there already.
-    undo  puts the worktree back to `head`; `keep_as` names the ref under which the tree is kept first.
-          Ignored files stay. Returns the kept ref, or None when there was nothing to undo.
+    undo  puts branch and worktree back to `head`; `keep_as` names the ref under which the tree is kept first.
+          Ignored files stay. The branch moves only if it still is at `seen` (absent: where this workspace left
+          it); else Lost, and nothing was touched. Returns the kept ref, or None when there was nothing to undo.
     """
 
     async def open(self) -> Opened: ...
@@ -179,7 +180,9 @@ class Workspace(Protocol):
     async def hunks(self, old: str, new: str, paths: Sequence[str]) -> Mapping[str, Sequence[Hunk]]: ...
     async def spoil(self, path: str) -> None: ...
     async def start_over(self, keep_as: str) -> str | None: ...
-    async def undo(self, head: str, keep_as: str | None = None) -> str | None: ...
+    async def undo(
+        self, head: str, keep_as: str | None = None, seen: str | None = None
+    ) -> str | None: ...
 
 
 # ---- processes -------------------------------------------------------------------------------------------

@@ -127,6 +127,9 @@ Reading = Annotated[
 ]
 
 
+AFTER_CHECKS = "git after checks"  # the name of the git reading that follows checks
+
+
 class Readings(Frozen):
     """One refresh. `at` is UTC seconds since the epoch, `took` the seconds of the whole refresh."""
 
@@ -138,6 +141,12 @@ class Readings(Frozen):
     def git(self) -> GitReading | None:
         found = self.items.get("git")
         return found if isinstance(found, GitReading) else None
+
+    @property
+    def tip(self) -> str | None:
+        """Where the run's branch was when it was read last; None when it was not read."""
+        found = self.items.get(AFTER_CHECKS, self.git)
+        return found.head if isinstance(found, GitReading) else None
 
     @property
     def checks(self) -> dict[str, CheckReading]:

@@ -47,7 +47,7 @@ _PATTERNS = tuple(
     for kind, anchor, name in _NAMES
 )
 _PART = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-_ENVIRONMENT = re.compile(rb"(?:\A|[\r\n \t'\"])[A-Z][A-Z0-9_]{2,80}=\Z")
+LONG = 64  # a value without quotes that is so long and no secret holds none either
 _REST = re.compile(rb"[^\s\"'`]{0,1024}+")
 
 
@@ -58,10 +58,13 @@ def named(data: bytes) -> Iterator[tuple[int, int, str]]:
         at = lower.find(anchor)
         while at >= 0:
             found = pattern.match(data, at)
+            end = at + len(anchor)
             if found and (span := _judged(kind, data, at, found)):
                 yield *span, "secret" if kind == "auth" else kind
-                at = max(at, span[0] - len(anchor))
-            at = lower.find(anchor, at + len(anchor))
+                end = max(end, span[1])
+            elif found and found.lastindex == _BARE and found.end() - found.start(_BARE) >= LONG:
+                end = found.end()
+            at = lower.find(anchor, end)
 
 
 def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[int, int] | None:
@@ -81,7 +84,9 @@ def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[in
         return None
     if kind == "auth":
         return (begin, end) if is_basic(value) else None
-    if not quoted and _ENVIRONMENT.search(data, max(0, begin - 90), begin):
+    loud = (prefix + data[at : at + 3]).isupper() and data[begin - 1 : begin] == b"="
+    if not quoted and loud and before in (b"", b"\n", b"\r", b" ", b"\t", b"'", b'"'):
+        # In an environment the value goes on to the end of the word.
         end = begin + len((_REST.match(data, begin) or found)[0])
         value = data[begin:end]
     good = plausible(kind, value, quoted=quoted, after=data[end : end + 1])

@@ -4,7 +4,7 @@ never returned, only its kind and place."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from contracts.base import JsonObject
@@ -52,6 +52,16 @@ def added(diff: str, redactor: Redactor | None = None) -> list[Finding]:
         for finding, value in _found(text, redactor, path)
         if value not in old
     ]
+
+
+def brought_in(
+    new: bytes, old: Callable[[], bytes | None], redactor: Redactor | None = None, *, path: str = ""
+) -> list[Finding]:
+    """The secrets in a file that its older content does not hold; `old` (None: there was no file) is asked for
+    only when there is one."""
+    found = list(_found(new, redactor or Redactor(), path))
+    before = (old() or b"") if found else b""
+    return [finding for finding, value in found if value not in before]
 
 
 def edits_adding(tool: str, args: JsonObject, redactor: Redactor | None = None) -> list[Finding]:

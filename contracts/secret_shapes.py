@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from contracts.secret_names import named
+from contracts.secret_names import LONG, named
 from contracts.secret_values import is_basic, looks_random, plausible
 
 REACH = 1024  # bytes before a secret that may decide that it is one
@@ -174,7 +174,7 @@ TOKENS: tuple[Shape, ...] = (
 # ---- keys in armour ----------------------------------------------------------------------------------------
 _ARMOUR = re.compile(
     rb"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:(?:[^-]|-(?!----)){0,16000}+-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:(?:[^-]|-(?!----)){0,16000}+(-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----)"
     # cut off: as many lines of base64 as follow
     rb"|(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?"
     rb"(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}+)"
@@ -188,7 +188,7 @@ def _armour(data: bytes) -> Iterator[Span]:
     at = data.find(b"-----BEGIN ")
     while at >= 0:
         found = _ARMOUR.match(data, at)
-        if found and found.end() - at > _EMPTY:
+        if found and found.end() - at > (_EMPTY if found[1] else _EMPTY // 2):
             yield Span(at, found.end(), "private_key")
         at = data.find(b"-----BEGIN ", found.end() if found else at + 11)
     at = data.find(b"-----END ")
@@ -281,10 +281,13 @@ def _lines(data: bytes) -> Iterator[Span]:
     for mark, pattern, kind in _CONTEXT:
         at = data.find(mark)
         while at >= 0:
-            found = pattern.match(data, at)
+            found, end = pattern.match(data, at), at + len(mark)
+            if found and len(found[1]) >= LONG:
+                end = found.end()
             if found and plausible(kind, found[1]) and _fits(mark, data, at, found[1]):
                 yield Span(*found.span(1), kind)
-            at = data.find(mark, at + len(mark))
+                end = found.end()
+            at = data.find(mark, end)
 
 
 def _fits(mark: bytes, data: bytes, at: int, value: bytes) -> bool:

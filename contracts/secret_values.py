@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from string import ascii_lowercase, ascii_uppercase, digits
 
 _FILLER = re.compile(
     rb"passw(?:or)?d|passphrase|secret|token|example|sample|dummy|placeholder|change[-_ ]?me|your|fake|mock|foo|baz"
@@ -12,7 +13,8 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
-    rb"\A\$|\A\*+[a-z_]*\Z|[$#]\{|\$\(|\{\{|\}\}|%\(|%s|<%|\{[A-Za-z_][\w.]{0,60}\}|\A[<{\[].*[>}\]]\Z|\A(?:%[A-Za-z_]+%|@[A-Za-z_]+@)\Z"
+    rb"\A\$|\A\*+[a-z_]*\Z|[$#]\{|\$\(|\{\{|\}\}|%\(|%s|<%|\{[A-Za-z_][\w.]{0,60}\}|\A[<{\[].*[>}\]]\Z"
+    rb"|\A(?:%[A-Za-z_]+%|@[A-Za-z_]+@)\Z"
     rb"|\[redacted:"
 )
 _DIGEST = re.compile(rb"\A(?:sha(?:1|224|256|384|512)|md5|h1|blake2b?|SHA256)[:=-]")
@@ -31,17 +33,16 @@ _VERSION = re.compile(rb"\Av?\d+(?:[._-]\d+)*(?:[._-]?[a-z]{1,5}\d{0,3})?\Z")
 _NUMBER = re.compile(rb"\A[-+]?[\d._,:]+(?:e[-+]?\d+|[smhdkMGB]|ms)?\Z")
 
 
+_0_9, _A_Z, _a_z = (letters.encode() for letters in (digits, ascii_uppercase, ascii_lowercase))
 _LEAST = {"password": 6, "url": 6, "secret": 8}
 
 
 def looks_random(value: bytes) -> bool:
     """Whether nobody would choose `value` as a name: letters and digits in a mixture, or letters of both cases
     that make no words."""
-    digits = sum(48 <= byte <= 57 for byte in value)
-    upper = sum(65 <= byte <= 90 for byte in value)
-    lower = sum(97 <= byte <= 122 for byte in value)
-    if len(set(value)) < 5:
+    if len(set(value[:64])) < 5:
         return False
+    digits, upper, lower = (len(value) - len(value.translate(None, each)) for each in (_0_9, _A_Z, _a_z))
     if digits and upper + lower:
         return True
     return len(value) >= 12 and min(upper, lower) * 4 >= upper + lower and not _CAMEL.match(value)
@@ -87,14 +88,14 @@ def _named(kind: str, value: bytes, quoted: bool, after: bytes) -> bool:
     """It is an identifier, a call, or the name of a resource."""
     if kind not in ("password", "url") and len(value) < 40 and _KEBAB.match(value):
         return True
-    if _CAMEL.match(value) and not (quoted and kind == "password" and len(value) > 24):
+    if _CAMEL.match(value) and not (quoted and kind in ("password", "url")):
         return True
     return not quoted and (after in (b"(", b"[") or bool(_NAME.match(value)))
 
 
 def _marked(value: bytes) -> bool:
     """Letters and a mark that no name has."""
-    return any(byte in b"!#%^&*+=?@$~" for byte in value) and any(chr(byte).isalpha() for byte in value)
+    return len(value.translate(None, b"!#%^&*+=?@$~")) < len(value) and value.upper() != value.lower()
 
 
 def is_basic(text: bytes) -> bool:

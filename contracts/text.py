@@ -17,8 +17,8 @@ def clean(data: bytes | str) -> str:
 
 
 def shown_json(value: bytes) -> str:
-    """JSON text with everything escaped that `clean` would take away: the same value, safe to show."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", value.decode("utf-8"))
+    """JSON text that is safe to show and no longer than it was: what `clean` takes away becomes a `?`."""
+    return _UNSAFE.sub("?", value.decode("utf-8"))
 
 
 def line(text: str, limit: int) -> str:

@@ -32,6 +32,7 @@ from contracts.task import AgentConfig, Check, Task, price_known
 from controller.contract_folder import contract_of
 from controller.rig import Rig, Watch
 from controller.stores.artifacts import FileArtifacts
+from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
@@ -228,6 +229,7 @@ def assemble(
         artifacts=artifacts,
         watch=watch,
         end_now=runner.end_now,
+        room=lambda: need_room(runtime),
     )
 
 

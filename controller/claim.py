@@ -35,6 +35,7 @@ async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
                 rig.lease,
                 opened,
                 rig.watch,
+                rig.room,
                 took={"claim": took, "step": took},
             )
     finally:

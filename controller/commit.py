@@ -22,8 +22,10 @@ REPLY_USD_MICRO = 250_000  # reserved for a launch of unknown price: a quarter o
 
 async def commit(record: RunRecord, change: Change, fence: Fence) -> RunRecord:
     """`record` moved on by `change`, durable when it returns. Raises Lost when another controller was faster:
-    nothing of this change is then in the store."""
+    nothing of this change is then in the store; NoRoom before a launch on a full disk."""
     began = time.monotonic()
+    if isinstance(change, Reserved) and change.reserve:
+        fence.room()  # before the spend: what it brings must find a place
     tree = await _tree(record, change, fence) if isinstance(change, Verified) else Tree(head=record.head)
     digests = _artifacts(change, fence)
     after, row = advance(record, change, tree, digests, wall=fence.lap(), now=fence.clock())
@@ -56,9 +58,9 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
         ("tokens", spent.tokens + tokens, budgets.tokens),
         ("wall", spent.wall, budgets.wall),
     ]
-    if budgets.usd is not None and task.price_known:
+    if budgets.usd is not None:  # of unknown price: what was reported so far still counts
         limits.append(("usd", (spent.usd_micro + (usage.usd_micro or 0)) / 1e6, budgets.usd))
-    if budgets.usd_per_day is not None and task.price_known:
+    if budgets.usd_per_day is not None:
         today = (spent.today(prompt.at) + (usage.usd_micro or 0)) / 1e6
         if today > budgets.usd_per_day:
             return Reserved(halt=_tomorrow(record, prompt.at, budgets.usd_per_day))
@@ -142,7 +144,7 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
                     staged.before.head,
                 )
             if change.strays:
-                await workspace.undo(head)
+                await workspace.undo(head, seen=head)
             old = staged.before.head
             diff = await workspace.diff(old, head, DIFF_BYTES) if change.keep else ""
             shown = staged.candidate.get("view")
@@ -154,7 +156,9 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
             kept = None
             if change.dirty:
                 kept = await workspace.undo(
-                    staged.before.head or record.head, f"{record.run}/undone/{staged.step}"
+                    staged.before.head or record.head,
+                    f"{record.run}/undone/{staged.step}",
+                    change.after.tip if change.after else None,
                 )
             return Tree(head=record.head, undone=kept)
         case _:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import anyio
+from anyio.abc import TaskGroup
 
 from contracts.errors import ConfigError, Interrupted, Unavailable
 from contracts.outcomes import Outcome
@@ -22,12 +23,13 @@ from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 from controller.step import step
 
+LONGEST_END = 28.0  # seconds from the first signal until the process ends, whatever is still running
 PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
 
 
 @dataclass(frozen=True)
 class Options:
-    """new: open another run although the last one is finished. retry: lift `failed`, `stuck` and `blocked`
+    """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
     that no answer lifts. limit: at most so many steps in this call (None: no limit). patience: seconds."""
 
     new: bool = False
@@ -58,7 +60,7 @@ async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None
     try:
         async with anyio.create_task_group() as group:
             work = anyio.CancelScope()
-            group.start_soon(_interrupted, work, ended, rig)
+            group.start_soon(_interrupted, group, work, ended, rig)
             with work:
                 record = await opened(rig, options)
                 record = await _steps(record, rig, options, after_step)
@@ -70,8 +72,10 @@ async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None
         raise first from first.__cause__
     finally:
         with anyio.CancelScope(shield=True):
-            await release(rig)
-            await rig.agent.close()
+            try:
+                await release(rig)
+            finally:
+                await rig.agent.close()
     stored = await rig.store.load(rig.task.task.name)
     if stored is None:
         number = signal.SIGINT if Outcome.interrupted in ended else signal.SIGTERM
@@ -100,28 +104,40 @@ async def _steps(
     return record
 
 
-async def _interrupted(scope: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:
-    """The first INT or TERM ends the step at once (children included); the second ends the process."""
+async def _interrupted(group: TaskGroup, work: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:
+    """The first INT or TERM ends the step at once (children included); the second ends the process, and so does
+    time, whatever still hangs then: the next call finds it half-done and looks."""
     try:
         receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
         with receiver as signals:
             async for number in signals:
                 if ended:
-                    rig.end_now()
-                    os._exit(128 + number)
+                    await _end_now(rig, number, 0)
                 ended.append(Outcome.interrupted if number == signal.SIGINT else Outcome.terminated)
-                scope.cancel()
+                work.cancel()
+                group.start_soon(_end_now, rig, number, LONGEST_END)
     except RuntimeError:  # not the main thread: the host program handles its own signals
         await anyio.sleep_forever()
+
+
+async def _end_now(rig: Rig, number: int, delay: float) -> None:
+    await anyio.sleep(delay)
+    rig.end_now()
+    os._exit(128 + number)
 
 
 # ---- opening ----------------------------------------------------------------------------------------------
 async def opened(rig: Rig, options: Options) -> RunRecord:
     """The run to work on: the newest one, its halt lifted where the cause is gone, or a new one."""
     name = rig.task.task.name
+    found = await rig.store.load(name)
+    if found is None or not found.finished or options.new:
+        rig.room()
     async with claim(name, rig) as fence:
         record = await rig.store.load(name)
-        if record is None or (record.finished and options.new):
+        if record is not None and options.new and not record.finished:
+            await _given_up(record, rig, options, fence)
+        if record is None or options.new:
             return await _begin(rig, fence, record)
         wrong = rig.task.schema.errors(record.state)
         if wrong:
@@ -130,6 +146,17 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
         return await _lifted(record, rig, options, fence)
+
+
+async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> None:
+    """An unfinished run that `--new` leaves behind: said and written down. `start_over` keeps its branch."""
+    if fence.opened.dirty:
+        await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
+    rig.watch.note(f"run {record.run} is given up unfinished at step {record.step}")
+    say = "given up for a new run (--new)"
+    halt = Halt(outcome=Outcome.failed, cause="given up", say=say, step=record.step)
+    record = record.model_copy(update={"staged": None, "reserve": None})
+    await commit(record, Decided(what="given up", by=options.by, halt=halt, at=fence.now), fence)
 
 
 async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
@@ -187,7 +214,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None) -> RunRecord:
         rig.watch.note(notice)
     rig.watch.note("reading every check as it is now")
     readings = await refresh(record, rig.readers, need=EVERYTHING)
-    await fence.workspace.undo(record.head)
+    await fence.workspace.undo(record.head, seen=readings.tip)
     states = baseline(rig, readings)
     proofs = await prove(record, rig, fence, states)
     states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
@@ -253,11 +280,12 @@ async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, Che
             continue
         rig.watch.note(f"proving that {check.name!r} notices a broken {check.must_notice}")
         await fence.workspace.spoil(check.must_notice)
+        broken = Readings(at=0.0)
         try:
             broken = await refresh(record, rig.readers, need=Need(names=(check.name,)))
         finally:
             with anyio.CancelScope(shield=True):
-                await fence.workspace.undo(record.head)
+                await fence.workspace.undo(record.head, seen=broken.tip)
         reading = broken.items.get(check.name)
         noticed[check.name] = isinstance(reading, CheckReading) and not reading.passed
         if not noticed[check.name]:
@@ -301,5 +329,5 @@ async def read_checks(rig: Rig) -> tuple[RunRecord | None, Readings]:
         names = tuple(reader.name for reader in rig.readers if is_check(reader))
         readings = await refresh(asked, rig.readers, need=Need(names=names))
         if not at.dirty:
-            await fence.workspace.undo(at.head)
+            await fence.workspace.undo(at.head, seen=readings.tip)
         return record, readings

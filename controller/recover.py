@@ -11,7 +11,7 @@ from pathlib import Path
 from contracts.errors import ConfigError, ControllerError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.record import AuditRow, Halt, RunRecord
-from controller.history import committed, opening, spent, versions
+from controller.history import opening, spent, versions
 from controller.stores.mirror import Mirror, Row, sound
 from controller.stores.sqlite import SqliteStore
 
@@ -123,8 +123,9 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
     lost = list(LOST)
     lost += [f"the state of step {each.step} does not match its digest" for each in states if not each.sound]
     last = parsed[-1]
-    if head is not None and last.kind == "step" and committed(last) and last.commit not in (None, head):
-        lost.append(f"the branch stands at {head[:12]}, the last row names {(last.commit or '')[:12]}")
+    told = next((row.commit for row in reversed(parsed) if row.commit), start.head)
+    if head is not None and head != told:
+        lost.append(f"the state of the branch's last commits: it is at {head[:12]}, the rows end at {told[:12]}")
     halt = None
     if last.outcome == Outcome.completed:
         halt = Halt(outcome=Outcome.completed, cause="all checks are green", step=last.step)

@@ -9,10 +9,9 @@ import anyio
 from contracts.base import JsonObject
 from contracts.errors import ControllerError
 from contracts.ports import Ask, Reconciler
-from contracts.readings import Need, Reading, Readings, UnknownReading
+from contracts.readings import AFTER_CHECKS, Need, Reading, Readings, UnknownReading
 from contracts.record import RunRecord
 
-AFTER_CHECKS = "git after checks"
 
 
 async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need) -> Readings:

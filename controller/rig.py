@@ -29,7 +29,8 @@ class Watch:
 @dataclass
 class Rig:
     """Everything that a step needs. `readers` in the order in which they are shown. `hold`: the lease is kept
-    between steps (`controller.loop` gives it up at its end). `end_now` kills every child at once."""
+    between steps (`controller.loop` gives it up at its end). `end_now` kills every child at once. `room` raises
+    NoRoom when the disk is too full to begin something."""
 
     task: Charter
     agent: Agent
@@ -40,6 +41,7 @@ class Rig:
     artifacts: Artifacts
     watch: Watch = field(default_factory=Watch)
     end_now: Callable[[], None] = lambda: None
+    room: Callable[[], None] = lambda: None
     hold: bool = False
     lease: Lease | None = None
 
@@ -59,6 +61,7 @@ class Fence:
     lease: Lease
     opened: Opened
     watch: Watch
+    room: Callable[[], None] = lambda: None
     now: float = field(default_factory=time.time)
     took: dict[str, float] = field(default_factory=dict)
     _last: float = field(default_factory=time.monotonic)

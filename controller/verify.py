@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contracts.actions import ActionResult, Block
-from contracts.readings import CheckReading, CommandReading, GitReading, Readings, UnknownReading
+from contracts.readings import AFTER_CHECKS, CheckReading, CommandReading, GitReading, Readings, UnknownReading
 from contracts.record import Observation, Staged
 from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
 
-AFTER_CHECKS = "git after checks"
 SHOWN = 8  # paths named in a sentence
 
 
@@ -25,7 +24,8 @@ def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
         observation=_observed(staged, result, after, changed, left) if proven else None,
         keep=keep if proven else (),
         strays=tuple(sorted(left)),
-        dirty=isinstance(git, GitReading) and bool(git.dirty),
+        # A commit of the command's own leaves a clean tree, and is none of ours.
+        dirty=isinstance(git, GitReading) and (bool(git.dirty) or git.head != staged.before.head),
         committed=result.committed,
         finished=proven and staged.tool == "finish",
         checks=checks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from contracts.base import digest
@@ -24,6 +25,8 @@ class FileArtifacts:
         id = digest(data)[:16]
         path = self._path(id)
         if path.exists():
+            with suppress(OSError):
+                path.touch()  # young again: `clean` lets alone what a row may be about to name
             return id
         fresh = None
         try:

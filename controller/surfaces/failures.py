@@ -37,16 +37,25 @@ def outcome_of(error: BaseException) -> Outcome:
         return Outcome.interrupted if error.number == signal.SIGINT else Outcome.terminated
     if isinstance(error, KeyboardInterrupt):
         return Outcome.interrupted
-    if isinstance(error, OSError) and of_disk(error) is not None:
+    if _of_files(error) is not None:
         return Outcome.unavailable
     return next((known for kind, known in _OUTCOMES if isinstance(error, kind)), Outcome.internal_error)
+
+
+def _of_files(error: BaseException) -> Unavailable | None:
+    """What a file system that refuses means: full, read-only, or not ours to write."""
+    if not isinstance(error, OSError):
+        return None
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return Unavailable(f"{error.strerror}", where=str(error.filename), hint="check the folder's rights")
+    return of_disk(error)
 
 
 def explained(error: BaseException, runtime: Path | None, debug: bool) -> tuple[Outcome, str]:
     """(the outcome, what to print of it). A bug is one line and the place of its traceback; with `debug` the
     traceback itself."""
-    if isinstance(error, OSError) and (disk := of_disk(error)) is not None and not debug:
-        return explained(disk, runtime, debug)
+    if (refused := _of_files(error)) is not None and not debug:
+        return explained(refused, runtime, debug)
     outcome = outcome_of(error)
     if isinstance(error, ControllerError) and not debug:
         return outcome, str(error)

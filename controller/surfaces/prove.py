@@ -48,6 +48,6 @@ async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[s
             state={},
         )
         readings = await refresh(record, rig.readers, need=EVERYTHING)
-        await fence.workspace.undo(at.head)
+        await fence.workspace.undo(at.head, seen=readings.tip)
         states = loop.baseline(rig, readings)
         return states, await loop.prove(record, rig, fence, states)

@@ -7,13 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from contracts.errors import ControllerError
+from contracts.errors import ControllerError, NoRoom
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
 from controller.assemble import assemble
 from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
+from controller.surfaces.clean import with_remedy
 from controller.surfaces.events import ended, ending, step_ended
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.progress import Lines, for_stderr
@@ -110,7 +111,10 @@ async def _worked(
             reporter.tell(told)
 
     options = loop.Options(new=new, retry=retry, limit=steps, by=who())
-    end = await loop.run(rig, options, after_step)
+    try:
+        end = await loop.run(rig, options, after_step)
+    except NoRoom as error:
+        raise await with_remedy(error, loaded) from None
     record = end.record
     outcome = None if end.outcome is None and steps is not None else end.outcome
     return ended(record, outcome, law, path, _diffstat(loaded, record))

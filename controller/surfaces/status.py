@@ -91,7 +91,9 @@ def read(store: Path, task: str) -> Json:
         inbox = db.execute("SELECT body FROM inbox WHERE task = ? ORDER BY id", (task,)).fetchall()
         lease = db.execute("SELECT owner, expires, id FROM leases WHERE task = ?", (task,)).fetchone()
     except sqlite3.Error as error:
-        raise Unreadable(f"the store is damaged or can't be read: {error}") from error
+        raise Unreadable(
+            f"the store is damaged or can't be read: {error} (`controller state recover` rebuilds a damaged one)"
+        ) from error
     finally:
         db.close()
     owner = json.loads(lease[0]) | {"expires": lease[1], "id": lease[2]} if lease else None

@@ -68,3 +68,14 @@ def test_an_effect_that_nobody_can_tell_asks_a_person(
     anyio.run(store.post, "tidy", Answer(entry=entry, text=said, by="ana", at=2.0))
     assert go(world, [*WORK, finish()]).outcome is Outcome.completed
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 1
+
+
+def test_new_gives_an_unfinished_run_up_and_keeps_its_branch(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    first = go(world, [WORK[0]], limit=1).record
+    end = go(world, [*WORK, finish()], new=True)
+    assert end.outcome is Outcome.completed and end.record.number == 2
+    kept = world.git("for-each-ref", "--format=%(objectname)", "refs/skill-state").split()
+    assert first.head in kept
+    old = anyio.run(SqliteStore(world.root / ".agent-runtime/state.db").load, first.run)
+    assert old is not None and old.halt is not None and old.halt.cause == "given up"

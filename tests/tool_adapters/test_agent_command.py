@@ -13,7 +13,7 @@ from contracts.errors import ConfigError
 from contracts.reply import AgentReply, ReplyClass
 from tests.tool_adapters.agent_world import DIALECTS, FINISH, PROMPT, Player, ask, settings, surround
 from tool_adapters.agents import launch
-from tool_adapters.agents.command import Command, find_object
+from tool_adapters.agents.command import Command, find_object, read_usage
 
 R = ReplyClass
 GOOD = json.dumps(FINISH)
@@ -57,7 +57,7 @@ def test_what_is_a_reply(out: str, expected: ReplyClass, tmp_path: Path) -> None
 def test_bytes_that_are_no_text() -> None:
     value, failure = find_object(b'\xff\x00\x1b[31m{"n": 1}\x1b[0m')
     assert value == {"n": 1} and failure is None
-    assert find_object(b'{"n": "\xff"}')[0] == {"n": "\ufffd"}
+    assert find_object(b'{"n": "\xff"}')[0] is None, "inside the object it would become another character"
 
 
 @pytest.mark.parametrize(
@@ -204,3 +204,30 @@ def test_preflight_refuses(config: dict, said: str, tmp_path: Path) -> None:
 def test_a_missing_program_is_a_class_not_an_exception(tmp_path: Path) -> None:
     reply = ask(Command(settings(tmp_path, "command", run=["no-such-program-here"])))
     assert reply.cls is R.MISCONFIGURED and "no-such-program-here" in reply.message
+
+
+@pytest.mark.parametrize(
+    ("stdout", "told"),
+    [
+        (
+            b'{"state_patch": {}, "action": {"tool": "finish", "args": {"summary": "caf\xe9"}}}',
+            "can't be taken",
+        ),
+        (
+            b'{"state_patch": {}, "state_patch": {"a": 1}, "action": {}}',
+            "'state_patch' stands in one object twice",
+        ),
+        (b'{"state_patch": {"n": NaN}, "action": {"tool": "finish", "args": {}}}', "can't be taken"),
+        (b'{"state_patch": {"n": "\\ud800"}, "action": {"tool": "finish", "args": {}}}', "can't be taken"),
+        (b'noise {"action": {"tool": "x"}, "action": 1} noise', "'action' stands in one object twice"),
+    ],
+    ids=["latin-1", "twice", "nan", "surrogate", "twice amid noise"],
+)
+def test_a_reply_that_can_be_read_in_two_ways_is_none(stdout: bytes, told: str) -> None:
+    value, failure = find_object(stdout)
+    assert value is None and failure is not None and failure.cls is ReplyClass.INVALID
+    assert told in failure.message
+
+
+def test_a_cost_that_can_not_be_is_unknown() -> None:
+    assert read_usage('usage: {"usd": 1e300}', None).usd_micro is None

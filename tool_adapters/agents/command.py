@@ -40,6 +40,7 @@ from tool_adapters.agents.launch import (
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import resolve
 
+MOST_USD = 1_000_000  # of one launch: more is no cost but a mistake, and so unknown
 # Noise with more opening braces than this is no noise around a reply.
 MOST_CANDIDATES = 2_000
 
@@ -174,18 +175,20 @@ class Command:
 def find_object(data: bytes) -> tuple[JsonObject | None, Failure | None]:
     """The one JSON object on stdout: (object, None) or (None, why not). Alone, in a ```json fence, or amid lines
     of noise; more than one top-level object is ambiguous, and so none is taken."""
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    # Not with replacement: a reply that is not UTF-8 would then write other characters into files than it meant.
+    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").strip()
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         return _search(text, str(error))
     if isinstance(value, dict):
-        return value, None
+        return _once(value, text)
     return None, Failure(ReplyClass.INVALID, f"stdout is JSON, but a {type(value).__name__} and no object")
 
 
 def _search(text: str, why: str) -> tuple[JsonObject | None, Failure | None]:
     found: list[JsonObject] = []
+    spans: list[str] = []
     decoder, at, tried = json.JSONDecoder(), 0, 0
     while (at := text.find("{", at)) >= 0:
         tried += 1
@@ -193,18 +196,44 @@ def _search(text: str, why: str) -> tuple[JsonObject | None, Failure | None]:
             return None, Failure(ReplyClass.INVALID, f"stdout is not one JSON object ({why})")
         try:
             end = decoder.raw_decode(text, at)[1]
-            # The strict parser decides: no NaN, no lone surrogate, no endless nesting.
-            found.append(orjson.loads(text[at:end]))
-            at = end
         except (ValueError, RecursionError):
             at += 1
+            continue
+        try:
+            # The strict parser decides: no NaN, no lone surrogate, no endless nesting.
+            found.append(orjson.loads(text[at:end]))
+        except orjson.JSONDecodeError as error:
+            said = f"the JSON object on stdout can't be taken: {clean(str(error))}"
+            return None, Failure(ReplyClass.INVALID, said)
+        spans.append(text[at:end])
+        at = end
     if len(found) == 1:
-        return found[0], None
+        return _once(found[0], spans[0])
     if found:
         said = f"stdout holds {len(found)} JSON objects: which one is the reply can't be told"
         return None, Failure(ReplyClass.INVALID, said)
     cls = ReplyClass.INVALID if "{" in text else ReplyClass.MISSING
     return None, Failure(cls, f"stdout is not one JSON object ({why})")
+
+
+def _once(value: JsonObject, text: str) -> tuple[JsonObject | None, Failure | None]:
+    """The object, unless a key stands in it twice: which of the two is meant can't be told."""
+
+    def pairs(items: list[tuple[str, Any]]) -> JsonObject:
+        if len({key for key, _ in items}) < len(items):
+            twice = next(key for place, (key, _) in enumerate(items) if key in dict(items[:place]))
+            raise KeyError(twice)
+        return dict(items)
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except KeyError as error:
+        return None, Failure(
+            ReplyClass.INVALID, f"the key {str(error.args[0])[:60]!r} stands in one object twice"
+        )
+    except (ValueError, RecursionError) as error:
+        return None, Failure(ReplyClass.INVALID, f"the JSON object on stdout can't be taken: {error}")
+    return value, None
 
 
 def _typed_error(value: JsonObject | None) -> Failure | None:
@@ -245,7 +274,7 @@ def read_usage(stderr: str, price: Price | None) -> Usage:
     usd = told.get("usd")
     money = (
         round(usd * 1_000_000)
-        if isinstance(usd, int | float) and not isinstance(usd, bool) and usd >= 0
+        if isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < MOST_USD
         else None
     )
     if money is None and tokens["input"] is not None and tokens["output"] is not None:

@@ -1,0 +1,43 @@
+"""The quick form of the crash suite (`scripts/test crash`): real SIGKILL at the boundaries that matter most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.suites.crash.stage import Template, Victims, World, finish
+from tests.suites.crash.trial import Theatre
+
+POINTS = [
+    "store make: before 1",
+    "store swap opened: before commit 1",
+    "store swap reserve: committed 2",
+    "child python: started 3",
+    "store swap staged: committed 2",
+    "edit: before write 1",
+    "git update-index: after 2",
+    "git update-ref: before 2",
+    "git update-ref: after 2",
+    "store swap step: committed 2",
+    "child ship: started 1",
+    "child ship: ended 1",
+    "child count: started 1",
+    "store swap step: before begin 4",
+    "child no-old: ended 2",
+]
+
+
+def test_killed_at_a_boundary_nothing_is_lost_and_nothing_done_twice(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, Template(tmp_path / "template").prepare())
+    try:
+        assert set(POINTS) <= set(theatre.points)
+        trials = theatre.kill_at(POINTS)
+        wrong = [trial for trial in trials if trial.faults or trial.code != -9]
+        assert not wrong, "\n".join(map(str, wrong))
+
+        def blind(world: World, victims: Victims) -> list[int]:
+            return finish(world, victims, broken=["probe"])
+
+        (control,) = theatre.kill_at(["child ship: ended 1"], blind)
+        assert any("doubled" in fault for fault in control.faults), control
+    finally:
+        theatre.close()
