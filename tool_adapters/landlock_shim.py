@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 CREATE, ADD, RESTRICT = 444, 445, 446  # the same numbers on every machine
-_NO_NEW_PRIVS = 38
+_NO_NEW_PRIVS, _DROP_BOUND = 38, 24
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15
@@ -55,6 +55,9 @@ def close(said: dict[str, Any]) -> None:
     for paths, rights in ((said["read"], _READ), (said["write"], handled)):
         for path in paths:
             _allow(call, ruleset, path, rights & handled)
+    if os.getuid() == 0:
+        for capability in range(64):  # landlock leaves them; after exec root is a user like any other
+            call.prctl(_DROP_BOUND, capability, 0, 0, 0)
     _checked(call.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
     _checked(call.syscall(RESTRICT, ruleset, 0), "restrict")
     os.close(ruleset)

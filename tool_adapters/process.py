@@ -79,25 +79,6 @@ def resolve(program: str, env: Mapping[str, str], cwd: Path) -> str | None:
     return shutil.which(program, path=env.get("PATH", os.defpath))
 
 
-def ask(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
-    """(exit code, output of both streams) of a short probe of this machine, waited for here and now. The code is
-    None when it can't be started or takes longer."""
-    try:
-        done = subprocess.run(
-            argv,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=-1,
-            stderr=-2,
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return None, str(error)
-    return done.returncode, done.stdout.decode("utf-8", "replace")
-
-
 class ProcessRunner:
     """ports.Runner over subprocess.Popen.
 
@@ -179,6 +160,7 @@ class ProcessRunner:
 
     @contextmanager
     def _spooled(self, stdin: bytes) -> Iterator[_Files]:
+        _drop_leftovers(self.spool)  # again: the controller that we took over from may have died since
         prefix = f"{os.getpid()}-"
         paths: list[Path] = []
         try:
@@ -187,7 +169,9 @@ class ProcessRunner:
                 handle, name = tempfile.mkstemp(suffix, prefix, self.spool)
                 paths.append(Path(name))
                 streams.append(os.fdopen(handle, "r+b", buffering=0))
-            streams[0].write(stdin)
+            left = memoryview(stdin)
+            while left:  # a disk that fills up takes a part without a word
+                left = left[streams[0].write(left) :]
             streams[0].seek(0)
             with streams[0], streams[1], streams[2]:
                 yield _Files(streams[0] if stdin else None, streams[1], streams[2], paths[1])

@@ -25,7 +25,16 @@ from tool_adapters.process import resolve
 from tool_adapters.sandbox_box import Box, Found, Refused, Resources
 from tool_adapters.sandbox_bwrap import own_error
 from tool_adapters.sandbox_crowd import watch_crowd
-from tool_adapters.sandbox_mounts import Mount, asked, ordered, repository, settings, system, written
+from tool_adapters.sandbox_mounts import (
+    Mount,
+    asked,
+    ordered,
+    repository,
+    settings,
+    settings_folder,
+    system,
+    written,
+)
 from tool_adapters.sandbox_probe import WRAPS, find_sandbox
 from tool_adapters.sandbox_programs import Toolchains
 
@@ -60,7 +69,6 @@ class SandboxPlan:
         cls,
         sandbox: Sandbox,
         inner: Runner,
-        *,
         worktree: Path,
         base: Path,
         runtime: Path,
@@ -99,7 +107,7 @@ class SandboxPlan:
         toolchains = Toolchains(self.worktree, self.home)
         found = [
             *system(),
-            *settings(network),
+            *self._settings(network),
             *(Mount(path, "empty", "temporary, gone after the command") for path in _temporary()),
             *self._home(),
             *toolchains.of(argv, cwd or self.worktree, self.env if env is None else env),
@@ -107,10 +115,19 @@ class SandboxPlan:
             *repository(self.worktree, self.scratch),
             Mount(self.worktree, "rw", "the worktree"),
         ]
-        if shutil.which("git", path=self.env.get("PATH")):
-            owner = written(self.scratch / "git", _ANY_OWNER)
-            found.append(Mount(Path("/etc/gitconfig"), "ro", "Git trusts the worktree", owner))
         return ordered(found)
+
+    def _settings(self, network: bool) -> Iterator[Mount]:
+        if self.found is not None and self.found.kind == "bwrap":
+            yield from settings_folder(network, self.scratch, (("gitconfig", _ANY_OWNER),))
+        else:
+            yield from settings(network)
+            yield Mount(Path("/etc/gitconfig"), "ro", "Git trusts the worktree", self.git_settings)
+
+    @property
+    def git_settings(self) -> str:
+        """The file that Git takes for the system's settings."""
+        return written(self.scratch / "git", _ANY_OWNER)
 
     def _home(self) -> Iterator[Mount]:
         if self.home != Path("/") and not self.home.is_relative_to(self.worktree):
@@ -190,6 +207,7 @@ class SandboxedRunner:
         inside = {name: value for name, value in env.items() if name not in _GONE}
         if private:
             inside |= {"HOME": str(private / "home"), "TMPDIR": str(private / "tmp")}
+            inside["GIT_CONFIG_SYSTEM"] = plan.git_settings
         elif plan.home == Path("/"):
             inside["HOME"] = "/tmp"
         return WRAPS[plan.found.kind](plan.found, box, argv), inside

@@ -86,12 +86,11 @@ class Refused:
     install: str
 
 
-def limited(resources: Resources) -> list[str]:
-    """The words before a command that set its limits."""
+def limited(resources: Resources, prlimit: Path = Path("/usr/bin/prlimit")) -> list[str]:
+    """The words before a command that set its limits; by the shell where there is no `prlimit`."""
     limits = resources.limits()
-    program = Path("/usr/bin/prlimit")
-    if os.access(program, os.X_OK):
-        return [str(program), *(f"--{name}={value}" for name, value in limits.items()), "--"]
+    if os.access(prlimit, os.X_OK):
+        return [str(prlimit), *(f"--{name}={value}" for name, value in limits.items()), "--"]
     # Shells disagree about the letter for processes, and some refuse single limits: each is set if it can be.
     lines = [
         "ulimit -c 0",

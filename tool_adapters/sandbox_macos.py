@@ -3,6 +3,7 @@ text of the profile only."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -67,11 +68,11 @@ def _rules(box: Box) -> Iterator[str]:
             place = f"(subpath {_quoted(path)})"
             if mount.mode == "rw":
                 yield f"(allow file-read* file-write* {place})"
-            elif mount.mode == "ro" and mount.source and mount.source != str(mount.path.resolve()):
-                # Another file can't be shown in its place here: it is not shown.
-                yield f"(deny file-read* file-write* {place})"
+            elif mount.mode == "ro" and mount.source == os.devnull:
+                yield f"(deny file* network* {place})"
             elif mount.mode == "ro":
-                yield f"(allow file-read* {place})"
+                # Nothing can be shown in another's place here: Git's own configuration stays readable.
+                yield f"(allow file-read* {place} (literal {_quoted(mount.origin)}))"
                 yield f"(deny file-write* {place})"
     if box.private:
         yield f"(allow file-read* file-write* (subpath {_quoted(box.private.resolve())}))"

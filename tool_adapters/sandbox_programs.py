@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tool_adapters.sandbox_mounts import SYSTEM, Mount
@@ -42,34 +43,34 @@ class Toolchains:
     def of(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[Mount, ...]:
         """The mounts that the programs of `argv`, the interpreters on the PATH and the worktree's virtual
         environments need, beside the system's."""
+        path = env.get("PATH", os.defpath)
+        return (*_interpreters(self, path), *self._mounts(self._starts(argv, cwd, path), path))
+
+    def _mounts(self, starts: Iterable[tuple[str, Path, bool]], path: str) -> tuple[Mount, ...]:
         found: dict[Path, Mount] = {}
-        for name, program, trusted in self._starts(argv, cwd, env):
+        for name, program, trusted in starts:
             try:
-                for path in self._trail(program, cwd, env, trusted=trusted):
-                    found.setdefault(path, Mount(path, "ro", f"{name} lives there"))
+                for place in self._trail(program, path, trusted=trusted):
+                    found.setdefault(place, Mount(place, "ro", f"{name} lives there"))
             except OSError:
                 continue  # what this user may not even look at is no program of theirs
         return tuple(found.values())
 
-    def _starts(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]
-    ) -> Iterator[tuple[str, Path, bool]]:
+    def _starts(self, argv: Sequence[str], cwd: Path, path: str) -> Iterator[tuple[str, Path, bool]]:
         """(name, program, whether its place was named by the user)"""
-        for name in dict.fromkeys([*_words(argv), *INTERPRETERS]):
+        for name in dict.fromkeys(_words(argv)):
             if "/" in name:
                 # A path in a shell's text may be a parameter that a model filled in.
                 if os.access(cwd / name, os.X_OK):
                     yield name, Path(os.path.abspath(cwd / name)), name == argv[0]  # noqa: PTH100 (keeps links)
-            elif found := shutil.which(name, path=env.get("PATH", os.defpath)):
+            elif found := shutil.which(name, path=path):
                 yield name, Path(found), True
         for folder in dict.fromkeys((cwd, self.worktree)):
             for name in ENVIRONMENTS:
                 if os.access(folder / name, os.X_OK):
                     yield name, folder / name, False
 
-    def _trail(
-        self, program: Path, cwd: Path, env: Mapping[str, str], *, trusted: bool, depth: int = 0
-    ) -> Iterator[Path]:
+    def _trail(self, program: Path, path: str, *, trusted: bool, depth: int = 0) -> Iterator[Path]:
         if depth > _DEEPEST:
             return
         hops = _hops(program)
@@ -78,10 +79,10 @@ class Toolchains:
             if place := self._place(hop, trusted):
                 yield place
             if base := _environment_base(hop):
-                yield from self._trail(base, cwd, env, trusted=trusted, depth=depth + 1)
-        if interpreter := _first_line(hops[-1], env):
+                yield from self._trail(base, path, trusted=trusted, depth=depth + 1)
+        if interpreter := _first_line(hops[-1], path):
             trusted = trusted and not self._inside(interpreter)
-            yield from self._trail(interpreter, cwd, env, trusted=trusted, depth=depth + 1)
+            yield from self._trail(interpreter, path, trusted=trusted, depth=depth + 1)
 
     def _place(self, program: Path, trusted: bool) -> Path | None:
         """What must be shown so that `program` works there: its prefix, or only the file where that would show
@@ -89,10 +90,9 @@ class Toolchains:
         if self._inside(program) or any(program.is_relative_to(each) for each in _SHOWN):
             return None
         prefix = program.parent.parent if program.parent.name in _BIN else program.parent
-        installed = any(any(prefix.glob(pattern)) for pattern in _INSTALLED)
         if self._too_much(prefix):
             return program if trusted and program.exists() else None
-        if installed:
+        if any(any(prefix.glob(pattern)) for pattern in _INSTALLED):
             return prefix
         if not trusted:
             return None
@@ -106,6 +106,13 @@ class Toolchains:
 
     def _inside(self, path: Path) -> bool:
         return path.is_relative_to(self.worktree)
+
+
+@lru_cache(maxsize=32)
+def _interpreters(toolchains: Toolchains, path: str) -> tuple[Mount, ...]:
+    """Looked for once a process: no command can change what lies outside the worktree."""
+    starts = [(name, Path(found), True) for name in INTERPRETERS if (found := shutil.which(name, path=path))]
+    return toolchains._mounts(starts, path)
 
 
 def _words(argv: Sequence[str]) -> list[str]:
@@ -143,7 +150,7 @@ def _environment_base(program: Path) -> Path | None:
     return None
 
 
-def _first_line(program: Path, env: Mapping[str, str]) -> Path | None:
+def _first_line(program: Path, path: str) -> Path | None:
     """The interpreter that a script names in its first line."""
     try:
         with program.open("rb") as file:
@@ -155,6 +162,6 @@ def _first_line(program: Path, env: Mapping[str, str]) -> Path | None:
     words = line[2:].decode("utf-8", "surrogateescape").split()
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-        found = shutil.which(words[0], path=env.get("PATH", os.defpath)) if words else None
+        found = shutil.which(words[0], path=path) if words else None
         return Path(found) if found else None
     return Path(words[0]) if words and words[0].startswith("/") else None

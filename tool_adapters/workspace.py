@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from contracts.errors import ConfigError
+from contracts.errors import ConfigError, Lost
 from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
 from contracts.repository import Status
@@ -57,6 +57,7 @@ class WorktreeWorkspace:
         self._worktree = Worktree(repo, path=path, base=base, branch=branch)
         self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
         self._base: str | None = None
+        self._tip: str | None = None  # where the branch was when we opened it, or where we moved it
         self._looked = False
 
     @classmethod
@@ -103,6 +104,7 @@ class WorktreeWorkspace:
         head = await _thread(lambda: self.work.rev(self.branch))
         if head is None:
             raise ConfigError(f"branch {self.branch} has no commit", where=str(self.path))
+        self._tip = head
         return Opened(
             root=self.path,
             branch=self.branch,
@@ -131,9 +133,10 @@ class WorktreeWorkspace:
             return expected
         lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers.items()]
         text = "\n".join([message.strip() or "step", "", *lines, ""])
-        return await _thread(
+        self._tip = await _thread(
             lambda: self.work.commit(paths, text, branch=self.branch, parent=expected, author=self.author)
         )
+        return self._tip
 
     async def find(self, key: str) -> str | None:
         """See ports.Workspace."""
@@ -157,20 +160,22 @@ class WorktreeWorkspace:
         args = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", old, new)
         return await _thread(lambda: hunks(self.work.engine.run(*args, globs=paths)))
 
-    async def undo(self, head: str, keep_as: str | None = None) -> str | None:
+    async def undo(self, head: str, keep_as: str | None = None, seen: str | None = None) -> str | None:
         """See ports.Workspace. `keep_as` is a full ref or a name below refs/skill-state/; a taken name gets a
         number. Nested repositories are moved to `.agent-runtime/undone`, never deleted."""
-        return await _thread(lambda: self._undo(head, keep_as))
+        return await _thread(lambda: self._undo(head, keep_as, seen or self._tip))
 
-    def _undo(self, head: str, keep_as: str | None) -> str | None:
+    def _undo(self, head: str, keep_as: str | None, seen: str | None) -> str | None:
         place, status = self.work.engine.place(), self.work.status()
         under_way = place.operation()
         if not status.dirty and (status.head, status.branch, under_way) == (head, self.branch, None):
             return None
+        if (tip := self.work.rev(self.branch)) != seen and tip != head:
+            raise Lost(f"{self.branch} was moved by somebody else, to {(tip or 'nowhere')[:12]}")
         kept = self._kept(place, status, head, keep_as) if keep_as else None
+        self._to(head, tip)
         if status.branch != self.branch:
             self._attach()
-        self.work.engine.run("reset", "--hard", "--quiet", head)
         for leftover in ("rebase-merge", "rebase-apply"):
             shutil.rmtree(place.own / leftover, ignore_errors=True)
         for leftover in ("BISECT_LOG", "BISECT_START", "CHERRY_PICK_HEAD", "REVERT_HEAD", "MERGE_HEAD"):
@@ -182,6 +187,14 @@ class WorktreeWorkspace:
                 self._remove(path)
         return kept
 
+    def _to(self, head: str, tip: str | None) -> None:
+        """Branch, index and files to `head`. The branch first, and only from `tip`: a controller that has slept
+        through its lease must not move what another one has built since."""
+        if tip != head:
+            self.work.update_ref(f"refs/heads/{self.branch}", head, tip, "put back")
+        self._tip = head
+        self.work.engine.run("read-tree", "--reset", "-u", head)
+
     def _kept(self, place: GitDir, status: Status, head: str, keep_as: str) -> str | None:
         """The tree as it is, as a commit under a ref of its own."""
         name = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
@@ -190,6 +203,7 @@ class WorktreeWorkspace:
             number += 1
             ref = f"{name}-{number}"
         index = place.own / "skill-state-index"
+        index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # of a git that was killed: only we use it
         if (place.own / "index").exists():
             shutil.copyfile(place.own / "index", index)
         run, env = self.work.engine.run, {"GIT_INDEX_FILE": str(index)}
@@ -251,7 +265,7 @@ class WorktreeWorkspace:
                 return None
             ref = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
             self.work.update_ref(ref, tip, None, "branch of an earlier run")
-            self.work.engine.run("reset", "--hard", "--quiet", self._base)
+            self._to(self._base, tip)
             return ref
 
         return await _thread(reset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -16,9 +17,11 @@ from controller.assemble import builtin_skill
 from controller.contract_folder import INTENT, SKILL, STATE_SCHEMA
 from controller.surfaces.detect import Line, Payer, Project, payers, project
 from controller.surfaces.locate import TASK_FILE, load
+from controller.surfaces.outlook import TEMPLATE, test_globs
 from controller.surfaces.prove import prove_checks
 from controller.surfaces.validate import inspect
 from controller.surfaces.words import plain
+from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
 
 CONTRACT = ".agent-contract"
@@ -52,7 +55,13 @@ def init(wishes: Wishes) -> int:
     seen = project(here)
     payer = _payer(wishes.agent)
     with_contract = wishes.contract or wishes.template != "coding"
-    text = task_text(wishes, seen, payer, base, with_contract, os.path.relpath(top, here.resolve()))
+    inner = here.resolve().relative_to(top.resolve()).as_posix()
+    listed = Repo(top).reader().files()
+    files = [
+        path.removeprefix(f"{inner}/") for path in listed if inner == "." or path.startswith(f"{inner}/")
+    ]
+    repo = os.path.relpath(top, here.resolve())
+    text = task_text(wishes, seen, payer, base, with_contract, repo, test_globs(files))
     written = [TASK_FILE]
     if with_contract:
         written += _write_contract(wishes)
@@ -108,9 +117,10 @@ def _payer(wanted: str | None) -> Payer:
 def _proven(wishes: Wishes) -> int:
     loaded = load(None)
     report = inspect(loaded)
-    for problem in report.problems:
+    problems = [each for each in report.problems if TEMPLATE not in each]  # the goal is what comes next
+    for problem in problems:
         print(plain(f"problem: {problem}"))
-    if report.problems:
+    if problems:
         print(f"next: mend {TASK_FILE}, then `controller validate`")
         return 3
     if wishes.prove:
@@ -133,7 +143,13 @@ def _proven(wishes: Wishes) -> int:
 
 # ---- the file ---------------------------------------------------------------------------------------------
 def task_text(
-    wishes: Wishes, seen: Project, payer: Payer, base: str, with_contract: bool, repo: str = "."
+    wishes: Wishes,
+    seen: Project,
+    payer: Payer,
+    base: str,
+    with_contract: bool,
+    repo: str = ".",
+    pins: Sequence[str] = (),
 ) -> str:
     """The text of task.yaml. Read back at once by `init`."""
     test: Line | None = wishes.test or seen.test
@@ -181,6 +197,8 @@ def task_text(
             parts.append(
                 f"    must_notice: {_value(seen.vital)}   # broken on purpose once: the check must see it"
             )
+        if pins:
+            parts.append(f"    pins: {_value(pins)}   # may_edit: [...] releases tests that have to change")
     parts.append("budgets: {steps: 50, tokens: 1500000, usd: 10, wall: 4h, rejections: 5}")
     return "\n".join(parts) + "\n"
 

@@ -17,6 +17,7 @@ from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
 from controller.surfaces.events import ended, ending, step_ended
 from controller.surfaces.locate import load, task_path, wait_for
+from controller.surfaces.outlook import TEMPLATE, untouched
 from controller.surfaces.progress import Lines, for_stderr
 from controller.surfaces.watched import watched
 from controller.surfaces.who import who
@@ -56,6 +57,8 @@ def run(
     loaded, path = load(task), task_path(task)
     reporter = Reporter(for_stderr(), as_json)
     try:
+        if untouched(loaded):
+            raise loaded.error(TEMPLATE, "goal", hint="say what shall be reached, then run again")
         rig = assembled(loaded, agent, reporter)
         told = wait_for(lambda: _worked(rig, loaded, path, reporter, new=new, retry=retry, steps=steps))
     finally:

@@ -20,6 +20,7 @@ from controller.assemble import accepted, charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
+from controller.surfaces import outlook
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.prove import prove_checks
@@ -119,6 +120,10 @@ def inspect(loaded: LoadedTask) -> Report:
     for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
         _inspect_agent(loaded, name, report)
     report.problems += list(_repository(loaded))
+    if not report.problems:
+        files = outlook.tracked(loaded, repository(loaded))
+        report.problems += list(outlook.problems(loaded, files))
+        report.warnings += list(outlook.warnings(loaded, files))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
     report.warnings += list(_warnings(loaded, report))
     return report
@@ -178,7 +183,8 @@ def _repository(loaded: LoadedTask) -> Iterator[str]:
         repo = repository(loaded)
         if repo.rev(base) is None and repo.rev(f"refs/remotes/origin/{base}") is None:
             where = loaded.where("workspace", "base")
-            yield f"{where}: {repo.root} has no branch, tag or commit {base!r} (write the one to start from)"
+            commits = "" if repo.rev("HEAD") else "; it has no commit yet"
+            yield f"{where}: {repo.root} has no branch, tag or commit {base!r}{commits} (write the one to start from)"
     except ControllerError as error:
         yield f"{loaded.where('workspace', 'repo')}: {error}"
 
@@ -193,7 +199,7 @@ def _warnings(loaded: LoadedTask, report: Report) -> Iterator[str]:
     for check in guards:
         if check.must_notice is None:
             yield f"guard {check.name!r} has no must_notice: nothing proves that it sees the worktree"
-    if report.state_bytes > task.limits.state:
+    if report.state_bytes > task.limits.state and contract_of(loaded).state_schema:
         yield (
             f"the state schema allows {size(report.state_bytes)}, limits.state {size(task.limits.state)}: "
             "a larger state is rejected"
@@ -202,7 +208,7 @@ def _warnings(loaded: LoadedTask, report: Report) -> Iterator[str]:
         yield "budgets.usd is null: only steps and tokens end the run"
     for agent in report.agents:
         if agent.usd is None and agent.kind != "claude" and task.budgets.usd is not None:
-            yield f"agent {agent.agent}: no price, so budgets.usd can't be enforced; steps and tokens are"
+            yield f"agent {agent.agent}: no price, so money counts only as far as it reports it; steps and tokens hold"
 
 
 # ---- what is said -------------------------------------------------------------------------------------------

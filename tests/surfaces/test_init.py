@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.task import Task
+from controller.surfaces import outlook
 from controller.surfaces.detect import payers, project
 from controller.taskfile import read_task
 from tests.surfaces.shell import POLITE, Shell, new_shell
@@ -225,3 +226,35 @@ def test_schemas_are_schemas(shell: Shell, kind: str) -> None:
 
 def test_an_unknown_schema(shell: Shell) -> None:
     assert shell("schema", "novel").code == 2
+
+
+def test_init_pins_the_tests_and_validate_says_when_none_is_pinned(tmp_path: Path) -> None:
+    files = ["src/a.py", "tests/unit/test_a.py", "pkg/tests/test_b.py", "test_c.py", "web/x.spec.ts"]
+    assert outlook.test_globs(files) == ["pkg/tests/**", "tests/**", "test_c.py", "web/x.spec.ts"]
+
+
+def test_validate_warns_when_the_agent_could_rewrite_the_tests(python: Shell) -> None:
+    python("init", "--agent", "command", "--no-prove", "--goal", "g", "--done", "false")
+    text = (python.repo / "task.yaml").read_text()
+    assert "pins:" in text
+    assert "pins no test file" not in python("validate").out
+    loose = "\n".join(line for line in text.splitlines() if "pins:" not in line) + "\n"
+    (python.repo / "task.yaml").write_text(loose)
+    assert "pins no test file" in python("validate").out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("goal: ", "goal: Say here what shall be reached, ", "template"),
+        ('scope: ["**"]', 'scope: ["nowhere/**"]', "no file of the repository is in scope"),
+        ("must_notice: ", "must_notice: no/such/", "not a tracked file"),
+    ],
+)
+def test_validate_holds_the_task_against_the_repository(python: Shell, old: str, new: str, told: str) -> None:
+    python("init", "--agent", "command", "--no-prove", "--goal", "g", "--done", "false")
+    path = python.repo / "task.yaml"
+    assert python("validate").code == 0
+    path.write_text(path.read_text().replace(old, new))
+    found = python("validate")
+    assert found.code == 3 and told in found.out

@@ -98,12 +98,12 @@ class Machine:
         return anyio.run(go)
 
     def python(self, kind: str, code: str, *words: object, **more: Any) -> Ran:
-        return self.run(kind, ["python", "-IS", "-c", code, *map(str, words)], **more)
+        return self.run(kind, [Path(sys.executable).name, "-IS", "-c", code, *map(str, words)], **more)
 
     # ---- things to attack --------------------------------------------------------------------------------------
     def victim(self) -> subprocess.Popen[bytes]:
         """A process of the user's with a secret in its environment."""
-        env = {"PATH": os.environ["PATH"], "TOKEN": SECRET}
+        env = {"PATH": os.environ["PATH"], "NOTE": SECRET}
         process = subprocess.Popen(["sleep", "60"], env=env, start_new_session=True)
         self._open.append(process)
         return process

@@ -191,7 +191,7 @@ def test_nothing_secret_is_said(tmp_path: Path) -> None:
         ),
         ({"ANTHROPIC_API_KEY": "two words"}, {}, "blanks", "export"),
         (KEYS, {"auth": "gateway"}, "base_url", "address"),
-        (KEYS, {"auth": "bedrock"}, "not supported", "gateway"),
+        (KEYS, {"auth": "bedrock"}, "AWS_REGION is not set", "export AWS_REGION"),
         (KEYS, {"explore": "delegate"}, "delegate", "none"),
         (KEYS, {"explore": "read-only"}, "worktree", "none"),
         (KEYS, {"options": {"clj": "x"}}, "unknown option 'clj'", "cli"),

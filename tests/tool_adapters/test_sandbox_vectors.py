@@ -92,6 +92,20 @@ def unix_socket(m: Machine, kind: str) -> bool:
     return reached(server)
 
 
+def run_socket(m: Machine, kind: str) -> bool:
+    """Where the daemons of the system have theirs; else the nearest that this user may write to."""
+    folder = next(
+        each for each in ("/run", f"/run/user/{os.getuid()}", "/var/tmp") if os.access(each, os.W_OK)
+    )
+    path = f"{folder}/sandbox-{os.getpid()}-{time.monotonic_ns()}"
+    server = m.listener(path)
+    try:
+        m.python(kind, UNIX, path)
+        return reached(server)
+    finally:
+        Path(path).unlink()
+
+
 def home_socket(m: Machine, kind: str) -> bool:
     """Where docker, podman and ssh agents put theirs."""
     here = Path.cwd()
@@ -182,6 +196,7 @@ ATTACKS: dict[str, tuple[Callable[[Machine, str], bool], bool]] = {
     "read a token in .git/config": (steal(lambda m: m.common / "config"), True),
     "read another's environment": (steal_environment, False),
     "unix socket in /tmp": (unix_socket, True),
+    "unix socket in /run": (run_socket, True),
     "unix socket in the home": (home_socket, True),
     "unix socket in .git": (git_socket, True),
     "abstract socket": (abstract_socket, abi() < 6),

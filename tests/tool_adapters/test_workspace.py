@@ -283,7 +283,10 @@ def test_undo_of_commits_switches_and_a_conflicted_merge(root: Path) -> None:
     git(at.root, "commit", "-q", "--allow-empty", "-m", "by the agent")
     lost = git(at.root, "rev-parse", "HEAD")
     git(at.root, "merge", "other", check=False)
-    ref = do(workspace.undo(at.head, "u"))
+    with pytest.raises(Lost):
+        do(workspace.undo(at.head, "u"))
+    assert git(root, "rev-parse", BRANCH) == lost and git(root, "for-each-ref", "refs/skill-state") == ""
+    ref = do(workspace.undo(at.head, "u", seen=lost))
     assert git(root, "rev-parse", BRANCH) == at.head
     assert git(root, "rev-parse", f"{ref}^") == lost
     assert do(make(root).open()).dirty is False

@@ -69,6 +69,10 @@ HINTS: Mapping[ReplyClass, str] = {
     ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
     ReplyClass.SCHEMA_REFUSED: "the vendor refuses the reply schema; `controller validate` checks it offline",
 }
+CLOUD_HINTS: Mapping[str, str] = {
+    "bedrock": "`aws sts get-caller-identity` says whose credential it is; the account must have access to the model",
+    "vertex": "gcloud auth application-default login",
+}
 
 
 class Claude:
@@ -183,9 +187,15 @@ class Claude:
             "API_TIMEOUT_MS": str(idle),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),
             **credential.env,
+            **credential.more,
         }
+        if credential.kind in ("bedrock", "vertex"):
+            # The CLI asks the cloud, with a small paid request each, whether its models of the other sizes are
+            # there, unless they are named. A name that it can't take for a model is not asked for.
+            others = (size for size in ("OPUS", "SONNET", "HAIKU") if size.lower() not in self.model)
+            more |= {f"ANTHROPIC_DEFAULT_{size}_MODEL": "unused" for size in others}
         if config.base_url:
-            more["ANTHROPIC_BASE_URL"] = config.base_url
+            more[credential.url] = config.base_url
         return agent_environment(self.settings.environ, folders, more)
 
     def _read(self, ran: Ran, credential: Credential) -> AgentReply:
@@ -225,6 +235,8 @@ class Claude:
             return (
                 f"run `claude setup-token`, then export {config.token_env or 'CLAUDE_CODE_OAUTH_TOKEN'}=TOKEN"
             )
+        if config.auth in CLOUD_HINTS:
+            return CLOUD_HINTS[config.auth]
         return f"mend the key in {config.api_key_env or config.token_env or 'ANTHROPIC_API_KEY'}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from contracts.errors import ConfigError
+from tool_adapters.agents.clouds import bedrock, vertex
 from tool_adapters.agents.settings import AgentSettings
 
 CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN = (
@@ -17,18 +19,25 @@ CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN = (
     "CLAUDE_CODE_OAUTH_TOKEN",
 )
 CODEX_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+# Variables that would let the CLI choose another payer by itself. None is passed on; set, they are worth a word.
+CHOOSERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 # The generated configuration names this variable, so that no other program takes the key for its own.
 CODEX_CHILD_KEY = "SKILL_STATE_CODEX_KEY"
+# How keys of other vendors begin.
+_FOREIGN = re.compile(r"sk-(?!ant-)|AKIA|ASIA|AIza|ya29\.|gh[opsu]_|github_pat_|eyJ")
 
 
 @dataclass(frozen=True)
 class Credential:
-    """`kind` as used and audited; `env` what the child gets; `auth_file` a login to copy into its home;
-    `notices` say which other credentials were seen and are not passed on."""
+    """`kind` as used and audited; `env` the secrets that the child gets, `more` what it is told beside them;
+    `auth_file` a login to copy into its home; `url` the variable that a `base_url` goes into; `notices` say
+    which other credentials were seen and are not passed on."""
 
     kind: str
     env: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)
     auth_file: Path | None = None
+    url: str = "ANTHROPIC_BASE_URL"
     notices: tuple[str, ...] = ()
 
 
@@ -42,21 +51,38 @@ def claude_credential(settings: AgentSettings) -> Credential:
             value = _value(settings, name, f"export {name}=KEY (or write `auth: subscription`)")
             if value.startswith("sk-ant-oat"):
                 _wrong(settings, name, "a subscription token", "write `auth: subscription`")
+            if config.base_url is None and _FOREIGN.match(value):
+                _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an Anthropic key")
             return Credential("api-key", {CLAUDE_KEY: value}, notices=_unused(settings, name))
         case "subscription":
             name = config.token_env or CLAUDE_TOKEN
-            value = _value(settings, name, f"run `claude setup-token`, then export {name}=TOKEN")
+            mend = f"run `claude setup-token`, then export {name}=TOKEN"
+            value = _value(settings, name, mend)
             if value.startswith("sk-ant-api"):
-                _wrong(settings, name, "an API key", f"run `claude setup-token`, then export {name}=TOKEN")
+                _wrong(settings, name, "an API key", mend)
+            if _FOREIGN.match(value):
+                _wrong(settings, name, "a key of another vendor", mend)
             return Credential("subscription", {CLAUDE_TOKEN: value}, notices=_unused(settings, name))
         case "gateway":
             _need_url(settings)
+            if config.api_key_env and config.token_env:
+                raise ConfigError(
+                    f"agent {settings.name}: `api_key_env` and `token_env` are both named",
+                    hint="name the one that the gateway takes",
+                )
             name = config.api_key_env or config.token_env or CLAUDE_BEARER
             target = CLAUDE_KEY if config.api_key_env else CLAUDE_BEARER
             value = _value(settings, name, f"export {name}=TOKEN")
             return Credential("gateway", {target: value}, notices=_unused(settings, name))
-        case _:
-            raise _not_yet(settings)
+        case "bedrock":
+            env, more = bedrock(settings)
+            return Credential(
+                "bedrock", env, more, url="ANTHROPIC_BEDROCK_BASE_URL", notices=_unused(settings, "")
+            )
+        case "vertex":
+            return Credential(
+                "vertex", {}, vertex(settings), url="ANTHROPIC_VERTEX_BASE_URL", notices=_unused(settings, "")
+            )
 
 
 def codex_credential(settings: AgentSettings) -> Credential:
@@ -89,7 +115,10 @@ def codex_credential(settings: AgentSettings) -> Credential:
                 )
             return Credential("subscription", auth_file=path, notices=_unused(settings, ""))
         case _:
-            raise _not_yet(settings)
+            raise ConfigError(
+                f"agent {settings.name}: codex has no `auth: {config.auth}`",
+                hint="write `auth: api-key`, `subscription`, or `gateway` with `base_url:`",
+            )
 
 
 def read_login(path: Path) -> dict[str, Any] | None:
@@ -114,7 +143,9 @@ def _codex_key(settings: AgentSettings, kind: str) -> Credential:
     value = _value(
         settings, name, f"export {name}=KEY (or log in: `codex login`, `auth: subscription`, `auth_file:`)"
     )
-    if kind == "api-key" and value.startswith("sk-ant-"):
+    if kind == "api-key" and (
+        value.startswith("sk-ant-") or re.match(r"AKIA|ASIA|AIza|gh[opsu]_|eyJ", value)
+    ):
         _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an OpenAI key")
     return Credential(kind, {CODEX_CHILD_KEY: value}, notices=_unused(settings, name))
 
@@ -122,8 +153,10 @@ def _codex_key(settings: AgentSettings, kind: str) -> Credential:
 def _value(settings: AgentSettings, name: str, mend: str) -> str:
     value = settings.environ.get(name, "").strip()
     if not value:
+        others = [each for each in _known(settings) if each != name and settings.environ.get(each)]
+        beside = f"; {others[0]} is, which would be billed elsewhere" if others else ""
         raise ConfigError(
-            f"agent {settings.name}: auth is {settings.config.auth}, but {name} is not set", hint=mend
+            f"agent {settings.name}: auth is {settings.config.auth}, but {name} is not set{beside}", hint=mend
         )
     if any(ord(char) < 33 or ord(char) > 126 for char in value):
         raise ConfigError(f"agent {settings.name}: {name} holds blanks or control characters", hint=mend)
@@ -139,7 +172,9 @@ def _wrong(settings: AgentSettings, name: str, what: str, mend: str) -> NoReturn
 def _refuse_options(settings: AgentSettings, api_key: tuple[str, ...], subscription: tuple[str, ...]) -> None:
     """An option of another kind of credential, ignored in silence, would mean that the wrong one is billed."""
     auth = settings.config.auth
-    for option in {"api-key": api_key, "subscription": subscription, "gateway": ("auth_file",)}.get(auth, ()):
+    cloud = ("api_key_env", "token_env", "auth_file")
+    refused = {"api-key": api_key, "subscription": subscription, "gateway": ("auth_file",)}
+    for option in refused.get(auth, cloud):
         if getattr(settings.config, option) is not None:
             raise ConfigError(
                 f"agent {settings.name}: `{option}` does not go with `auth: {auth}`",
@@ -154,23 +189,23 @@ def _need_url(settings: AgentSettings) -> None:
         )
 
 
-def _not_yet(settings: AgentSettings) -> ConfigError:
-    return ConfigError(
-        f"agent {settings.name}: `auth: {settings.config.auth}` is not supported",
-        hint="use api-key, subscription, or gateway with `base_url:`",
-    )
-
-
 def _home_path(settings: AgentSettings, text: str) -> Path:
     home = settings.environ.get("HOME", "")
     path = Path(home, text[2:]) if text.startswith("~/") and home else Path(text).expanduser()
     return settings.base_dir / path
 
 
+def _known(settings: AgentSettings) -> tuple[str, ...]:
+    return (CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN) if settings.config.kind == "claude" else CODEX_KEYS
+
+
 def _unused(settings: AgentSettings, used: str) -> tuple[str, ...]:
-    known = (CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN) if settings.config.kind == "claude" else CODEX_KEYS
+    auth = settings.config.auth
+    choosers = [
+        name for name in CHOOSERS if settings.config.kind == "claude" and not name.lower().endswith(auth)
+    ]
     return tuple(
-        f"agent {settings.name}: {name} is set but not passed on: auth is {settings.config.auth}"
-        for name in known
+        f"agent {settings.name}: {name} is set but not passed on: auth is {auth}"
+        for name in (*_known(settings), *choosers)
         if name != used and settings.environ.get(name)
     )

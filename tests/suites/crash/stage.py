@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RULES = Path(__file__).with_name("rules.py")
 NAME = "tidy"
 RESERVED_OUTPUT = 4000  # tokens of a launch whose reply was never recorded
-PROBE = 'probe: [sh, -c, \'grep -sq "$SKILL_STATE_KEY" "$HOME/effects" #probe\']'
+PROBE = 'probe: [sh, -c, "test -e $HOME/effects && grep -q $SKILL_STATE_KEY $HOME/effects #probe"]'
 
 TASK = """\
 version: 1
@@ -47,7 +47,7 @@ actions:
     broken: {run: "echo junk >> src/a.txt; exit 1 #broken", must: pass}
 checks:
   - {name: no-old, role: goal, run: "git grep -q old -- src #no-old", pass_exit: [1], pins: []}
-  - {name: sound, role: guard, run: "sh check.sh #sound", must_notice: src/a.txt}
+  - {name: sound, role: guard, run: "sh check.sh #sound", pins: [], must_notice: src/a.txt}
 """
 SHIP = "sleep 0.1; echo $SKILL_STATE_KEY >> $HOME/effects #ship"
 FILES = {
@@ -69,13 +69,15 @@ def git(root: Path, *words: str) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """A prepared world, copied for each trial. `agents` is the task's agents as JSON, `use` the one that works."""
+    """A prepared world, copied for each trial. `agents` is the task's agents as JSON, `use` the one that works,
+    `changes` are replacements in the task's text."""
 
     folder: Path
     agents: Json = field(default_factory=dict)
     use: str = "mine"
     probe: str = PROBE
     ship: str = SHIP
+    changes: tuple[tuple[str, str], ...] = ()
 
     def prepare(self) -> Template:
         repo = self.folder / "repo"
@@ -94,6 +96,9 @@ class Template:
             "probe": self.probe,
             "ship": json.dumps(self.ship),
         }
+        for old, new in self.changes:
+            assert old in text, old
+            text = text.replace(old, new)
         (repo / "task.yaml").write_text(text)
         return self
 

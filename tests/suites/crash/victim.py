@@ -1,12 +1,13 @@
 """The victim: `controller` in a process of its own, with a hook at every boundary of a step.
 
-`python -m tests.suites.crash.victim` reads one JSON object a line, {"folder", "env", "words", "at", "arm", "log",
-"out", "host", "lease"}, forks a process of its own session for each, and answers with {"pid"} at once and with
-{"pid", "status"} when it has ended. Forked, because a hundred trials need not import the controller a hundred
-times; the hooks are put in after the fork, so that they are in that process only.
+`python -m tests.suites.crash.victim` reads one JSON object a line (see `become`), forks a process of its own
+session for each, and answers with {"pid"} at once and with {"pid", "status"} when it has ended. Forked, because a
+hundred trials need not import the controller a hundred times; the hooks are put in after the fork, so that they are
+in that process only.
 
 A boundary is named NAME and counted: `NAME 3` is its third time. With `at` "NAME 3" the process does there what
-`arm` says: `kill` (SIGKILL) or `stop` (SIGSTOP) to itself. Every boundary that is passed is appended to `log`.
+`arm` says: `kill` (SIGKILL) or `stop` (SIGSTOP) to itself, after `delay` seconds. Every boundary that is passed is
+appended to `log`.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ Json = dict[str, Any]
 class Boundaries:
     """Counts what is passed, and does at one of them what it is armed with."""
 
-    def __init__(self, log: Path, at: str, arm: str) -> None:
+    def __init__(self, log: Path, at: str, arm: str, delay: float) -> None:
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self._at, self._arm = at, arm
+        self._at, self._delay = at, delay
+        self._number = signal.SIGSTOP if arm == "stop" else signal.SIGKILL
         self._seen: Counter[str] = Counter()
         self._guard = threading.Lock()
 
@@ -54,7 +56,10 @@ class Boundaries:
             here = f"{name} {self._seen[name]}"
             os.write(self._log, here.encode() + b"\n")
             if here == self._at:
-                os.kill(os.getpid(), signal.SIGSTOP if self._arm == "stop" else signal.SIGKILL)
+                if self._delay:
+                    threading.Timer(self._delay, os.kill, (os.getpid(), self._number)).start()
+                else:
+                    os.kill(os.getpid(), self._number)
 
 
 def hooked(seen: Boundaries) -> None:
@@ -155,9 +160,23 @@ async def _not_yet(*_: Any) -> Any:
     return act.Probed(kind="not_yet", why="broken on purpose")
 
 
+async def _ends_nobody(*_: Any) -> None:
+    return None
+
+
+_load = SqliteStore.load
+
+
+async def _forgets(self: SqliteStore, run: str) -> RunRecord | None:
+    record = await _load(self, run)
+    return record and record.model_copy(update={"reserve": None})
+
+
 BROKEN = {
     "find": lambda: setattr(Tools, "find", _finds_nothing),
     "probe": lambda: setattr(Run, "probe", _not_yet),
+    "evict": lambda: setattr(SqliteStore, "_clear", _ends_nobody),
+    "reserve": lambda: setattr(SqliteStore, "load", _forgets),
 }
 
 
@@ -177,12 +196,13 @@ def become(asked: Json) -> None:
         claim.LEASE_SECONDS = asked["lease"]
     if asked.get("grace"):
         act.GRACE = asked["grace"]
-    if asked.get("patience"):
-        loop.PATIENCE = asked["patience"]
+    if asked.get("longest"):
+        loop.LONGEST_END = asked["longest"]
     for name in asked.get("broken", ()):
         BROKEN[name]()
     if asked.get("log"):
-        hooked(Boundaries(Path(asked["log"]), asked.get("at", ""), asked.get("arm", "kill")))
+        arm, delay = asked.get("arm", "kill"), asked.get("delay", 0.0)
+        hooked(Boundaries(Path(asked["log"]), asked.get("at", ""), arm, delay))
     sys.argv = ["controller", *asked["words"]]
     cli.main()
 

@@ -1,0 +1,79 @@
+"""What the task says held against what the repository holds: faults that a run would find only later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from contracts.paths import matches
+from contracts.task import Check
+from controller.assemble import pins, policy
+from controller.taskfile import LoadedTask
+from tool_adapters.git import ReadOnlyRepo
+
+RUNNERS = re.compile(r"\b(pytest|unittest|nose2|tox|nox|jest|vitest|mocha|npm|yarn|pnpm|go|cargo)\b")
+TESTS = re.compile(r"(^|/)(tests?|__tests__|spec)/|(^|/)test_[^/]*$|[._-](test|spec)\.[a-z]+$|_test\.[a-z]+$")
+UNTOUCHED = "Say here what shall be reached"
+TEMPLATE = "this is still the text of the template"
+
+
+def problems(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
+    """What would make every run fail. `files` are the tracked files of the task's folder, relative to it."""
+    task, place = loaded.task, loaded.where
+    if untouched(loaded):
+        yield f"{place('goal')}: {TEMPLATE}: say what shall be reached"
+    if task.branch == task.workspace.base:
+        yield f"{place('workspace', 'branch')}: the run's own branch can't be its base {task.workspace.base!r}"
+    if not any(matches(path, task.workspace.scope) for path in files):
+        yield f"{place('workspace', 'scope')}: no file of the repository is in scope"
+    for number, check in enumerate(task.checks):
+        if check.must_notice is not None and check.must_notice not in files:
+            yield f"{place('checks', number, 'must_notice')}: {check.must_notice} is not a tracked file"
+
+
+def untouched(loaded: LoadedTask) -> bool:
+    """Whether the goal is still what `init` writes for want of one."""
+    return loaded.task.goal is not None and loaded.task.goal.startswith(UNTOUCHED)
+
+
+def warnings(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
+    """What lets an agent be judged by what it can change itself, or not at all."""
+    allowed = policy(loaded)
+    tests = [path for path in files if TESTS.search(path)]
+    for check in loaded.task.checks:
+        if check.role != "guard" or not RUNNERS.search(_line(check)):
+            continue
+        pinned = [path for path in tests if matches(path, pins(check)) and not matches(path, check.may_edit)]
+        loose = [path for path in tests if path not in pinned and matches(path, allowed.scope)]
+        if loose and not pinned:
+            yield (
+                f"guard {check.name!r} pins no test file, so the agent may rewrite the {len(loose)} that judge it: "
+                f"write pins: [{', '.join(test_globs(loose)[:4])}], and may_edit for those that must change"
+            )
+
+
+def test_globs(files: Sequence[str]) -> list[str]:
+    """Globs that cover the test files: what a guard is judged by, and so should pin."""
+    tests = [path for path in files if TESTS.search(path)]
+    folders = {
+        path[: found.end()] for path in tests if (found := re.search(r"(^|/)(tests?|__tests__|spec)/", path))
+    }
+    outer = {
+        each for each in folders if not any(each != other and each.startswith(other) for other in folders)
+    }
+    alone = [path for path in tests if not any(path.startswith(folder) for folder in outer)]
+    return [*(f"{folder}**" for folder in sorted(outer)), *sorted(alone)][:12]
+
+
+def _line(check: Check) -> str:
+    return check.run if isinstance(check.run, str) else " ".join(check.run)
+
+
+def tracked(loaded: LoadedTask, repo: ReadOnlyRepo) -> list[str]:
+    """The tracked and unignored files of the task's folder, relative to it."""
+    prefix = policy(loaded).prefix
+    return [
+        path[len(prefix) + 1 :] if prefix else path
+        for path in repo.files()
+        if not prefix or path.startswith(prefix + "/")
+    ]

@@ -1,0 +1,383 @@
+"""The sandbox for what is meant well: commands work in it as they do without, toolchains are found, and where none
+can be had that is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from contracts.errors import ConfigError
+from contracts.task import Sandbox
+from tests.tool_adapters.repositories import git
+from tests.tool_adapters.sandbox_world import SECRET, Machine, sandbox
+from tool_adapters.sandbox import NONE, SandboxPlan
+from tool_adapters.sandbox_box import Found, Refused, Resources, limited
+from tool_adapters.sandbox_bwrap import own_error, version
+from tool_adapters.sandbox_mounts import Mount, asked, ordered, plain_config
+from tool_adapters.sandbox_probe import INSTALL, ask, candidates, find_sandbox, first_that_works
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap and landlock are Linux's")
+WORKING = ("bwrap", "landlock")
+EVERY = ("none", *WORKING)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_exit_output_input_and_the_worktree(machine: Machine, kind: str) -> None:
+    code = """
+import sys
+print(sys.stdin.read()); print('e', file=sys.stderr); open('new.txt', 'w').write('n')
+sys.exit(7)
+"""
+    ran = machine.python(kind, code, stdin=b"fed")
+    assert (ran.exit, ran.out.data, ran.err.data, ran.signal) == (7, b"fed\n", b"e\n", None)
+    assert (ran.missing, ran.refused, ran.survivors, ran.timed_out) == ("", "", (), False)
+    assert (machine.worktree / "new.txt").read_text() == "n"
+    long = machine.python(kind, "print('x' * 10000)", cap=1000)
+    assert long.out.total == 10001 and len(long.out.data) <= 1000
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_git_reads_in_a_linked_worktree(machine: Machine, kind: str) -> None:
+    (machine.worktree / "a.txt").write_text("hello again\n")
+    ran = machine.run(
+        kind, ["sh", "-c", "git status --short; git grep -n again; git log --format=%s; git diff --stat"]
+    )
+    assert ran.out.text.splitlines()[:3] == [" M a.txt", "a.txt:1:hello again", "start"]
+    assert (ran.exit, ran.err.text) == (0, "")
+
+
+def test_git_writes_nothing_there(machine: Machine) -> None:
+    commit = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "--allow-empty", "-m", "x"]
+    assert machine.run("bwrap", commit).exit == 128
+    assert git(machine.checkout, "rev-list", "--count", "t") == "1"
+    assert machine.run("none", commit).exit == 0
+    assert git(machine.checkout, "rev-list", "--count", "t") == "2"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_missing_program_and_a_foreign_folder_are_named(machine: Machine, kind: str) -> None:
+    ran = machine.run(kind, ["no-such-program"])
+    assert (ran.exit, ran.missing, ran.refused) == (
+        None,
+        "no-such-program",
+        "the program 'no-such-program' was not found",
+    )
+    assert "does not exist" in machine.run(kind, ["true"], cwd=machine.worktree / "gone").refused
+    if kind != "none":
+        assert "not in the worktree" in machine.run(kind, ["true"], cwd=machine.outside).refused
+        (machine.worktree / "away").symlink_to(machine.outside)
+        assert "not in the worktree" in machine.run(kind, ["true"], cwd=machine.worktree / "away").refused
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_too_long_an_argument_is_named_by_its_own_place(machine: Machine, kind: str) -> None:
+    ran = machine.run(kind, ["echo", "short", "x" * 200_000])
+    assert ran.exit is None and "argument 2 with 200,000" in ran.refused
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_the_time_limit_ends_everything(machine: Machine, kind: str) -> None:
+    mark = "86399.25"
+    ran = machine.run(kind, ["sh", "-c", f"sleep {mark} & sleep {mark}"], timeout=0.7)
+    assert ran.timed_out and ran.exit is None
+    living = [each for each in Path("/proc").iterdir() if each.name.isdigit() and mark in _words(each)]
+    assert living == []
+
+
+def _words(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("kind", WORKING)
+def test_the_network_where_it_is_declared(machine: Machine, kind: str) -> None:
+    code = """
+import socket, sys
+try: socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2); print('connected')
+except OSError as error: print(error.strerror)
+"""
+    server = machine.listener(("127.0.0.1", 0), 2)
+    port = server.getsockname()[1]
+    assert machine.python(kind, code, port, network=True).out.text == "connected\n"
+    assert machine.python(kind, code, port, network=False).out.text != "connected\n"
+    if kind == "bwrap" and Path("/etc/resolv.conf").exists():
+        assert machine.run(kind, ["cat", "/etc/resolv.conf"], network=True).exit == 0
+        assert machine.run(kind, ["cat", "/etc/resolv.conf"], network=False).exit == 1
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_the_environment_is_what_was_given(
+    machine: Machine, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SANDBOX_TEST_SECRET", SECRET)
+    added = {"none": set(), "bwrap": {"PWD"}, "landlock": {"TMPDIR", "GIT_CONFIG_SYSTEM"}}[kind]
+    names = set(machine.python(kind, "import os; print(*os.environ)").out.text.split())
+    known = {name for name in names if not name.startswith("SKILL_STATE_")}
+    assert known - {"LC_CTYPE"} == {"PATH", "HOME", "LANG"} | added
+    given = machine.python(kind, "import os; print(*os.environ)", env=dict(os.environ))
+    assert "SANDBOX_TEST_SECRET" in given.out.text.split()  # the control: it is the list that keeps it out
+
+
+@pytest.mark.parametrize("kind", WORKING)
+def test_home_and_temporary_folders_can_be_used(machine: Machine, kind: str) -> None:
+    code = """
+import os, tempfile
+with tempfile.NamedTemporaryFile() as file: file.write(b'x')
+home = os.path.expanduser('~')
+print(os.listdir(home)); open(home + '/.cache', 'w').close()
+"""
+    assert machine.python(kind, code).out.text == "[]\n"
+    assert not (machine.home / ".cache").exists()
+    assert [each.name for each in machine.plan(kind).scratch.glob("tmp*")] == []
+
+
+# ---- toolchains ------------------------------------------------------------------------------------------------
+def interpreter(prefix: Path) -> Path:
+    """Something that looks like an installed Python; it is a shell script."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib" / "python3.12").mkdir(parents=True)
+    (prefix / "lib" / "python3.12" / "os.py").write_text("")
+    return script(prefix / "bin" / "python3", 'echo "ran with $(cat "$(dirname "$0")/../lib/secret" 2>&1)"')
+
+
+def script(path: Path, body: str, first: str = "/bin/sh") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{first}\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_interpreter_behind_a_virtual_environment_is_shown(machine: Machine) -> None:
+    prefix = machine.home / ".tools" / "3.12"
+    python = interpreter(prefix)
+    (prefix / "lib" / "secret").write_text("its library")
+    (machine.worktree / ".venv" / "bin").mkdir(parents=True)
+    (machine.worktree / ".venv" / "bin" / "python").symlink_to("python3")
+    (machine.worktree / ".venv" / "bin" / "python3").symlink_to(python)
+    tool = script(machine.worktree / ".venv/bin/tool", "", first=f"{machine.worktree}/.venv/bin/python")
+    assert machine.run("bwrap", [str(tool)]).exit == 0
+    assert machine.run("bwrap", ["sh", "-c", ".venv/bin/python x"]).exit == 0
+    shown = [mount for mount in machine.plan("bwrap").mounts() if mount.path == prefix]
+    assert [(mount.mode, mount.why) for mount in shown] == [("ro", ".venv/bin/python lives there")]
+    assert (prefix / "bin" / "python3").exists() and prefix.is_relative_to(machine.home)
+    assert machine.run("bwrap", ["sh", "-c", f"echo x > {prefix}/lib/secret"]).exit != 0
+
+
+def test_what_a_model_wrote_makes_no_private_folder_visible(machine: Machine) -> None:
+    """The program of the worktree points at executables in a private folder: only an interpreter would be
+    followed."""
+    private = machine.home / "work" / "private"
+    script(private / "bin" / "run", "echo it ran")
+    (private / "key").write_text(SECRET)
+    (machine.worktree / "bin").mkdir()
+    (machine.worktree / "bin" / "linked").symlink_to(private / "bin" / "run")
+    (machine.worktree / "tools").symlink_to(private)
+    script(machine.worktree / "bin" / "first", "", first=str(private / "bin" / "run"))
+    (machine.worktree / ".venv" / "bin").mkdir(parents=True)
+    (machine.worktree / ".venv" / "bin" / "python").symlink_to(private / "bin" / "run")
+    (machine.worktree / ".venv" / "pyvenv.cfg").write_text(f"home = {private}/bin\n")
+    plan = machine.plan("bwrap")
+    for argv in (
+        ["bin/linked"],
+        ["bin/first"],
+        ["tools/bin/run"],
+        [".venv/bin/python"],
+        ["sh", "-c", f"{private}/bin/run; cat {private}/key"],
+    ):
+        assert machine.run("none", argv).out.text
+        seen = plan.mounts(argv, machine.worktree, machine.env)
+        assert [mount for mount in seen if mount.path.is_relative_to(machine.home / "work")] == [], argv
+        assert SECRET not in machine.run("bwrap", argv).out.text
+
+
+def test_a_program_that_the_user_names_is_shown_but_not_the_home(machine: Machine) -> None:
+    script(machine.home / "bin" / "mine", f"cat {machine.home}/.ssh/id_x {machine.home}/bin/*")
+    (machine.home / "bin" / "other").write_text(SECRET)
+    ran = machine.run("bwrap", [str(machine.home / "bin" / "mine")])
+    assert "#!/bin/sh" in ran.out.text and SECRET not in ran.out.text
+    deep = script(machine.home / "opt" / "tool" / "bin" / "deep", "cat $(dirname $0)/../lib.txt")
+    (machine.home / "opt" / "tool" / "lib.txt").write_text("its own file")
+    assert machine.run("bwrap", [str(deep)]).out.text.strip() == "its own file"
+
+
+def test_sandbox_read(machine: Machine) -> None:
+    lib = machine.home / "go"
+    lib.mkdir()
+    (lib / "data").write_text("known")
+    argv = ["sh", "-c", f"cat {lib}/data; echo more >> {lib}/data"]
+    assert machine.run("bwrap", argv).out.text == ""
+    for kind in WORKING:
+        plan = plan_reading(machine, kind, str(lib))
+        ran = machine.run(kind, argv, plan=plan)
+        assert (ran.out.text, (lib / "data").read_text()) == ("known", "known")
+    (machine.checkout / "sdk").mkdir()
+    assert plan_reading(machine, "bwrap", "sdk").read[0].path == machine.checkout / "sdk"
+
+
+def plan_reading(machine: Machine, kind: str, *read: str) -> SandboxPlan:
+    return replace(machine.plan(kind), read=asked(read, machine.checkout, machine.home, machine.worktree))
+
+
+@pytest.mark.parametrize("read", ["/", "~", "/home", "..", "/run", "/nowhere"])
+def test_sandbox_read_refuses_what_would_show_everything(
+    machine: Machine, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(machine.home))
+    with pytest.raises(ConfigError, match=r"sandbox\.read"):
+        plan_reading(machine, "bwrap", read)
+
+
+# ---- the configuration of Git -----------------------------------------------------------------------------------
+def test_a_configuration_without_credentials() -> None:
+    text = """[core]
+	repositoryformatversion = 1
+	sshCommand = steal
+	fsmonitor = steal
+[extensions]
+	objectFormat = sha256
+[remote "origin"]
+	url = https://me:token@example.org/x.git
+	fetch = +refs/heads/*:refs/remotes/origin/*
+	proxy = http://u:p@h
+[http "https://example.org/"]
+	extraheader = AUTHORIZATION: basic abc
+[credential]
+	helper = store
+[include]
+	path = ../more
+[url "https://me:token@h/"]
+	insteadOf = h:
+"""
+    kept = plain_config(text)
+    assert [line.strip() for line in kept.splitlines()] == [
+        "[core]",
+        "repositoryformatversion = 1",
+        "[extensions]",
+        "objectFormat = sha256",
+        '[remote "origin"]',
+        "url = https://example.org/x.git",
+        "fetch = +refs/heads/*:refs/remotes/origin/*",
+    ]
+    for odd in ("[core] fsmonitor = x\n", "[core]\n\tbare = false \\\n\tx\n", "\tbare = 1\n", '[a "b\n'):
+        assert "=" not in plain_config(odd)
+
+
+def test_borrowed_objects_are_found(machine: Machine, tmp_path: Path) -> None:
+    store = tmp_path.resolve() / "store"
+    git(tmp_path, "clone", "-q", "--bare", str(machine.checkout), str(store))
+    (machine.common / "objects/info/alternates").write_text(f"{store}/objects\n")
+    shutil.rmtree(machine.common / "objects" / git(machine.checkout, "rev-parse", "HEAD")[:2])
+    assert machine.run("bwrap", ["git", "log", "--format=%s"]).out.text == "start\n"
+
+
+def test_order_and_what_is_shown_anyway() -> None:
+    def ro(path: str, source: str = "") -> Mount:
+        return Mount(Path(path), "ro", "", source)
+
+    found = ordered(
+        [
+            ro("/a/b/c"),
+            Mount(Path("/a/b"), "rw", ""),
+            ro("/a"),
+            ro("/a/x"),
+            ro("/a/y", "/z"),
+            Mount(Path("/a/b"), "ro", ""),
+            Mount(Path("/a/b"), "rw", "last"),
+        ]
+    )
+    assert [(str(each.path), each.mode) for each in found] == [
+        ("/a", "ro"),
+        ("/a/b", "rw"),
+        ("/a/y", "ro"),
+        ("/a/b/c", "ro"),
+    ]
+    assert found[1].why == "last"
+
+
+# ---- which sandbox ---------------------------------------------------------------------------------------------
+def test_the_order_and_the_sentence_where_none_works(tmp_path: Path) -> None:
+    found = find_sandbox(os.environ)
+    assert isinstance(found, Found) and found.kind == "bwrap", f"no bubblewrap works here. {INSTALL}"
+    broken = script(
+        tmp_path / "bin" / "bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"
+    )
+    path = os.pathsep.join([str(broken.parent), os.environ["PATH"]])
+    kinds = [(each.kind, each.source) for each in candidates(path)]
+    assert kinds[0] == ("bwrap", "system") and kinds[-1][0] in ("landlock", "bwrap")
+    assert first_that_works(list(candidates(path))[1:2]) != first_that_works(list(candidates(path))[:1])
+    refused = first_that_works([Found("bwrap", str(broken), "0.8.0", "system")])
+    assert isinstance(refused, Refused)
+    assert "No permissions to create new namespace" in refused.reason
+    for way in ("apt-get install bubblewrap", "skill-state-controller[sandbox]", "sandbox: {mode: none}"):
+        assert way in refused.install
+    assert isinstance(first_that_works([]), Refused)
+
+
+def test_none_is_the_runner_itself(machine: Machine) -> None:
+    plan = machine.plan("none")
+    assert plan.kind == NONE and plan.for_(True) is machine.inner and plan.for_(False) is machine.inner
+
+
+def test_required_takes_the_best(machine: Machine) -> None:
+    plan = SandboxPlan.of(
+        Sandbox(),
+        machine.inner,
+        worktree=machine.worktree,
+        base=machine.checkout,
+        runtime=machine.runtime,
+        env=machine.env,
+        environ=os.environ,
+    )
+    assert plan.kind.startswith("bwrap ") and "weaker" not in plan.kind
+    landlock = sandbox("landlock")
+    assert landlock is not None and "weaker" in str(landlock)
+
+
+def test_old_and_new_versions_get_what_they_know() -> None:
+    assert version("bubblewrap 0.8.0") == (0, 8, 0) and version("") == (0,)
+    assert own_error(1, "bwrap: Can't mkdir x\n") == "bwrap: Can't mkdir x"
+    assert own_error(0, "bwrap: x") is None and own_error(1, "other") is None
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_limits_hold_where_prlimit_is_missing(shell: str, tmp_path: Path) -> None:
+    words = limited(Resources(files=99), prlimit=tmp_path / "none")
+    assert words[0] == "/bin/sh"
+    found = shutil.which(shell)
+    assert found, f"{shell} is needed"
+    code, said = ask(
+        [found, *words[1:], "sh", "-c", "ulimit -n; ulimit -c"],
+        cwd=tmp_path,
+        env={"PATH": os.defpath},
+        seconds=20,
+    )
+    assert (code, said) == (0, "99\n0\n")
+
+
+def test_a_sandbox_that_fails_is_told_from_a_command_that_does(machine: Machine) -> None:
+    plan = machine.plan("bwrap")
+    shutil.rmtree(machine.common / "worktrees" / "t")  # Git of the worktree is gone: nothing to mount
+    assert machine.run("bwrap", ["sh", "-c", "echo 'x: no' >&2; exit 1"], plan=plan).exit == 1
+
+    async def go() -> None:
+        gone = replace(plan, read=(Mount(Path("/nowhere"), "ro", "gone"),))
+        ran = await gone.for_(False).run(["true"], cwd=machine.worktree, env=machine.env, timeout=20)
+        assert ran.exit is None and ran.refused.startswith("the sandbox could not be set up: bwrap: ")
+
+    anyio.run(go)
