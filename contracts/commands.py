@@ -54,6 +54,7 @@ class Command(Frozen):
         default_factory=dict, description="what may be filled in, by name"
     )
     timeout: Duration = Field(default=300.0, description="longest time of one run")
+    idle: Duration = Field(default=600.0, description="longest time without output")
     must: Literal["any", "pass"] = Field(
         default="any", description="pass: an exit code other than 0 refutes the step"
     )

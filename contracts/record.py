@@ -234,7 +234,8 @@ class Post(Frozen):
 
 class RunRecord(Frozen):
     """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
-    `Store.load` and is no part of the stored document."""
+    `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and
+    the hash of the last one: a row cut off the end is noticed."""
 
     format: int = FORMAT
     task: str
@@ -261,6 +262,8 @@ class RunRecord(Frozen):
     checks: dict[str, CheckState] = {}
     halt: Halt | None = None
     digests: dict[str, str] = {}
+    rows: int = 0
+    chain: str = ""
     ratio: float = 2.0
     inbox: tuple[Post, ...] = ()
 

@@ -234,6 +234,7 @@ class Check(Frozen):
     )
     when: Literal["finish", "edit", "step"] = Field(default="finish", description="how often it is read")
     timeout: Duration = Field(default=900.0, description="longest time of one reading")
+    idle: Duration = Field(default=600.0, description="longest time without output")
 
 
 class Budgets(Frozen):

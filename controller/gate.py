@@ -21,7 +21,7 @@ MAX_DEPTH = 32
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
 MAX_QUEUE = 8
-GIT_CONFIG = "git_config"
+GIT_CONFIG, MOVED = "git_config", "branch_moved"
 
 
 def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entry, task: Charter) -> Gated:
@@ -66,9 +66,15 @@ def _counts(seen: Readings) -> dict[str, int]:
 
 
 def hostile(record: RunRecord, fresh: Readings) -> Stop | None:
-    """Configuration, attributes or hooks of the repository changed during the run: our git runs none of it, but
-    yours would. A person looks first."""
+    """Somebody else moved the branch; or configuration, attributes or hooks of the repository changed during the
+    run: our git runs none of it, but yours would. A person looks first."""
     git, known = fresh.git, record.digests.get(GIT_CONFIG)
+    if git is not None and git.head != record.head:
+        say = (
+            f"the branch moved from {record.head[:12]} to {git.head[:12]} while the run was at work: "
+            "`controller run --retry` goes on from there if it holds the run's work"
+        )
+        return Stop(outcome=Outcome.blocked, cause=MOVED, say=say)
     if git is None or known is None or git.config == known:
         return None
     say = (

@@ -18,7 +18,7 @@ from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.verdicts import Decided
 from controller.claim import claim, release, renewed
 from controller.commit import commit
-from controller.gate import GIT_CONFIG
+from controller.gate import GIT_CONFIG, MOVED
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 from controller.step import step
@@ -138,14 +138,45 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
         if record is not None and options.new and not record.finished:
             await _given_up(record, rig, options, fence)
         if record is None or options.new:
-            return await _begin(rig, fence, record)
+            return await _begin(rig, fence, record, options)
         wrong = rig.task.schema.errors(record.state)
         if wrong:
             raise ConfigError(f"the state of run {record.run} does not fit the schema any more: {wrong[0]}")
+        if broken := await _chain(record, rig):
+            raise Unavailable(
+                f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
+            )
+        record = await _caught_up(record, options, fence)
         if record.staged is None and fence.opened.dirty:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
         return await _lifted(record, rig, options, fence)
+
+
+async def _chain(record: RunRecord, rig: Rig) -> str:
+    """What is wrong with the audit of an unfinished run; empty when it holds."""
+    verify = getattr(rig.store, "verify", None)
+    wrong = await verify(record.run) if verify and not record.finished else []
+    return "; ".join(wrong[:3])
+
+
+async def _caught_up(record: RunRecord, options: Options, fence: Fence) -> RunRecord:
+    """With the branch where it stands now. Commits on top of the run's work are taken over and said; a branch
+    that lost the run's work is for a person."""
+    tip = fence.opened.head
+    if record.staged is not None or record.finished or tip == record.head:
+        return record
+    if not await fence.workspace.contains(record.head, tip):
+        raise ConfigError(
+            f"branch {record.branch} stands at {tip[:12]} and does not hold the run's work, {record.head[:12]}",
+            hint=f"`git branch -f {record.branch} {record.head[:12]}` with the worktree removed brings it back; "
+            "`controller run --new` begins anew",
+        )
+    what = f"the branch moved from {record.head[:12]} to {tip[:12]} by somebody else's commits: taken over"
+    fence.watch.note(what)
+    halt = None if record.halt and record.halt.cause == MOVED else record.halt
+    moved = record.model_copy(update={"head": tip})
+    return await commit(moved, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
 
 
 async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> None:
@@ -188,10 +219,17 @@ def _limit(rig: Rig, name: str) -> float:
     return float("inf") if value is None else float(value)
 
 
-async def _begin(rig: Rig, fence: Fence, last: RunRecord | None) -> RunRecord:
+async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Options) -> RunRecord:
     """A new run after `last`: every check's baseline, the proof that guards see the worktree, and
     `nothing_to_do`. What the day cost so far is taken over."""
     law, at, number = rig.task, fence.opened, last.number + 1 if last else 1
+    if last is None and at.head != at.base:
+        if not options.new:
+            raise Unavailable(
+                f"there is no record of the run whose work is on branch {at.branch}",
+                hint="`controller state recover` rebuilds it; `run --new` begins at the base and keeps the old tip",
+            )
+        number = 2  # `start_over` keeps what is there
     day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro) if last else Spend()
     if at.dirty:
         kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")

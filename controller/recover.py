@@ -125,7 +125,9 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
     last = parsed[-1]
     told = next((row.commit for row in reversed(parsed) if row.commit), start.head)
     if head is not None and head != told:
-        lost.append(f"the state of the branch's last commits: it is at {head[:12]}, the rows end at {told[:12]}")
+        lost.append(
+            f"the state of the branch's last commits: it is at {head[:12]}, the rows end at {told[:12]}"
+        )
     halt = None
     if last.outcome == Outcome.completed:
         halt = Halt(outcome=Outcome.completed, cause="all checks are green", step=last.step)
@@ -138,6 +140,8 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
                 "spent": spent(parsed),
                 "halt": halt,
                 "version": 0,
+                "rows": rows[-1][0],
+                "chain": rows[-1][2],
             }
         ),
         tuple(lost),

@@ -13,7 +13,6 @@ from contracts.readings import AFTER_CHECKS, Need, Reading, Readings, UnknownRea
 from contracts.record import RunRecord
 
 
-
 async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need) -> Readings:
     """The readings that `need` names, or whose moment it names. `git` and other authorities are read at the
     same time; checks one after the other, since they share the worktree; then `git` again (as

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from contracts.actions import ActionResult, Block
-from contracts.readings import AFTER_CHECKS, CheckReading, CommandReading, GitReading, Readings, UnknownReading
+from contracts.readings import (
+    AFTER_CHECKS,
+    CheckReading,
+    CommandReading,
+    GitReading,
+    Readings,
+    UnknownReading,
+)
 from contracts.record import Observation, Staged
 from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
 

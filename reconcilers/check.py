@@ -18,7 +18,7 @@ from contracts.repository import GitReader
 from contracts.task import Check
 from contracts.text import cut
 from contracts.units import argv_of
-from reconcilers.command import output
+from reconcilers.command import left_running, output
 
 CAP = 4 * 1024 * 1024
 TEXT = 8 * 1024
@@ -65,7 +65,13 @@ class CheckReconciler:
                 ask, began, False, f"it rests on files that were changed: {_named(broken)}", broken
             )
         ran = await self._runner.run(
-            argv_of(check.run), cwd=self._cwd, env=self._env, timeout=check.timeout, cap=CAP, keep=True
+            argv_of(check.run),
+            cwd=self._cwd,
+            env=self._env,
+            timeout=check.timeout,
+            idle=check.idle,
+            cap=CAP,
+            keep=True,
         )
         said = output(ran)
         counts = parse_counts(said)
@@ -79,9 +85,9 @@ class CheckReconciler:
         return reading.model_copy(
             update={
                 "exit": ran.exit,
-                "timed_out": ran.timed_out,
+                "timed_out": ran.timed_out or ran.idle,
                 "counts": counts,
-                "text": excerpt(said, counts, artifact, failed is None),
+                "text": excerpt(said, counts, artifact, failed is None) + left_running(ran),
                 "total": ran.out.total + ran.err.total,
                 "artifact": artifact,
             }
@@ -108,6 +114,8 @@ class CheckReconciler:
             return f"it could not be run: {ran.refused}"
         if ran.timed_out:
             return f"not done after {check.timeout:g} s"
+        if ran.idle:
+            return f"it printed nothing for {check.idle:g} s and was ended"
         if ran.flooded:
             return "it wrote more than 64 MiB and was ended"
         if ran.exit is None:

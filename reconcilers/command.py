@@ -67,7 +67,7 @@ class CommandReconciler:
             name=self.name,
             ok=True,
             exit=ran.exit,
-            text=cut(shown.strip("\n"), self._max, artifact=ran.out.artifact),
+            text=cut(shown.strip("\n"), self._max, artifact=ran.out.artifact) + left_running(ran),
             total=ran.out.total + ran.err.total,
             artifact=ran.out.artifact or ran.err.artifact,
             worklist=self._worklist,
@@ -81,3 +81,11 @@ class CommandReconciler:
 def output(ran: Ran) -> str:
     """Standard output and standard error, one after the other."""
     return "\n".join(text for text in (ran.out.text.rstrip("\n"), ran.err.text.rstrip("\n")) if text)
+
+
+def left_running(ran: Ran) -> str:
+    """A last line that names what the command left running, and that was ended; empty when nothing was."""
+    names = sorted(
+        {each.split(": ", 1)[-1] for each in ran.survivors}
+    )  # without pids, which differ each time
+    return f"\nleft running and ended: {', '.join(names)}"[:400] if names else ""

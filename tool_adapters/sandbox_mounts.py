@@ -16,6 +16,7 @@ from typing import Literal
 from contracts.base import digest
 from contracts.errors import ConfigError
 from tool_adapters.gitdir import GitDir
+from tool_adapters.githardening import signature
 
 Mode = Literal["ro", "rw", "empty", "link"]
 
@@ -89,7 +90,6 @@ def settings(network: bool, root: Path = Path("/etc")) -> tuple[Mount, ...]:
     )
 
 
-@cache
 def settings_folder(
     network: bool, scratch: Path, more: tuple[tuple[str, str], ...] = ()
 ) -> tuple[Mount, ...]:
@@ -98,7 +98,7 @@ def settings_folder(
     root, places = Path("/etc"), settings(network)
     files = [mount for mount in places if Path(mount.source).is_file()]
     folders = [mount for mount in places if Path(mount.source).is_dir()]
-    stamps = [(each.source, os.stat(each.source).st_mtime_ns, os.stat(each.source).st_size) for each in files]
+    stamps = [(each.source, signature([Path(each.source)])) for each in files]
     made = scratch / f"etc-{digest([stamps, [each.source for each in folders], more])[:16]}"
     if not made.is_dir():
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)

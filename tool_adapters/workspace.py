@@ -102,8 +102,14 @@ class WorktreeWorkspace:
         else:
             dirty = False
         head = await _thread(lambda: self.work.rev(self.branch))
+        if head is None and (head := await _thread(self._put_back)):
+            notices.append(f"branch {self.branch} was gone: put back at {head[:12]}")
         if head is None:
-            raise ConfigError(f"branch {self.branch} has no commit", where=str(self.path))
+            raise ConfigError(
+                f"branch {self.branch} has no commit",
+                hint=f"`git branch {self.branch} COMMIT`, or remove the worktree and `controller run --new`",
+                where=str(self.path),
+            )
         self._tip = head
         return Opened(
             root=self.path,
@@ -120,6 +126,20 @@ class WorktreeWorkspace:
         """The task's folder, relative to the top of the repository."""
         home = self._runtime.parent
         return home.relative_to(top) if home.is_relative_to(top) else Path()
+
+    def _put_back(self) -> str | None:
+        """The branch, deleted by somebody, where the worktree's own log last saw it; None when that is lost."""
+        try:
+            lines = (
+                (self.work.engine.place().own / "logs" / "HEAD").read_text("utf-8", "replace").splitlines()
+            )
+        except OSError:
+            return None
+        tip = lines[-1].split(" ", 2)[1] if lines else ""
+        if not re.fullmatch(r"[0-9a-f]{40,64}", tip) or self.work.rev(tip) is None:
+            return None
+        self.work.update_ref(f"refs/heads/{self.branch}", tip, "", "the branch was gone")
+        return tip
 
     def _attach(self) -> None:
         """HEAD back on the run's branch; files and index stay, and show as changes."""
@@ -154,6 +174,14 @@ class WorktreeWorkspace:
         raw, total = await _thread(lambda: self.work.diff(old, new, limit=max(limit, _DIFF_READ)))
         note = f"\n… the diff goes on for {total - len(raw):,} bytes" if total > len(raw) else ""
         return cut(clean(raw), limit - len(note.encode())) + note
+
+    async def contains(self, commit: str, tip: str) -> bool:
+        """See ports.Workspace."""
+
+        def look() -> bool:
+            return self.work.rev(commit) is not None and self.work.merge_base(commit, tip) == commit
+
+        return commit == tip or await _thread(look)
 
     async def hunks(self, old: str, new: str, paths: Sequence[str]) -> Mapping[str, Sequence[Hunk]]:
         """See ports.Workspace."""
@@ -203,7 +231,9 @@ class WorktreeWorkspace:
             number += 1
             ref = f"{name}-{number}"
         index = place.own / "skill-state-index"
-        index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # of a git that was killed: only we use it
+        index.with_name(f"{index.name}.lock").unlink(
+            missing_ok=True
+        )  # of a git that was killed: only we use it
         if (place.own / "index").exists():
             shutil.copyfile(place.own / "index", index)
         run, env = self.work.engine.run, {"GIT_INDEX_FILE": str(index)}

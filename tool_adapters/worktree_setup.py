@@ -69,7 +69,7 @@ class WorktreeSetup:
         marker.unlink(missing_ok=True)
         notices = await _thread(lambda: self._copy_in(inner, checkout)) if done is None else []
         try:
-            await self._run(inner)
+            notices += await self._run(inner)
         except ConfigError as error:
             if done is None:
                 raise
@@ -107,7 +107,9 @@ class WorktreeSetup:
                     shutil.copy2(path, target, follow_symlinks=False)
         return notices
 
-    async def _run(self, inner: Path) -> None:
+    async def _run(self, inner: Path) -> list[str]:
+        """Notices of what the commands left running. Raises ConfigError."""
+        notices: list[str] = []
         deadline = time.monotonic() + self.setup.timeout
         for command in self.setup.run:
             argv = _words(command)
@@ -119,6 +121,9 @@ class WorktreeSetup:
                     f"workspace.setup failed: {' '.join(argv)[:200]}: {_why(ran, self.setup.timeout)}\n{_tail(ran)}",
                     hint="mend the command, or the file that it reads",
                 )
+            if ran.survivors:
+                notices.append(f"workspace.setup left running and ended: {', '.join(ran.survivors)}"[:400])
+        return notices
 
     def _settle(self, untracked_before: tuple[str, ...], clean: bool) -> list[str]:
         """What the set-up left in the worktree: new files are ignored from now on, changed ones put back."""

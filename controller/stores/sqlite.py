@@ -105,6 +105,9 @@ class SqliteStore:
                 if not isinstance(row, bytes) or chain(before, row) != hash:
                     wrong.append(f"row {seq} was changed after it was written")
                 prev, expected = hash, seq + 1
+        record = await self.load(run)
+        if record is not None and (record.rows, record.chain or GENESIS) != (expected - 1, prev):
+            wrong.append(f"the record names {record.rows} rows, the chain ends at {expected - 1}")
         return wrong
 
     # ---- writing --------------------------------------------------------------------------------------
@@ -112,8 +115,12 @@ class SqliteStore:
         self, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Sequence[int] = ()
     ) -> RunRecord:
         after = record.model_copy(update={"version": record.version + 1, "inbox": ()})
+        new: list[Row] = []
+        if row is not None:
+            entry, prev = row.model_dump_json(exclude_defaults=True).encode(), record.chain or GENESIS
+            new = [(record.rows + 1, prev, chain(prev, entry), entry)]
+            after = after.model_copy(update={"rows": new[0][0], "chain": new[0][2]})
         data = after.model_dump_json(exclude={"inbox"}, exclude_defaults=True).encode()
-        entry = row.model_dump_json(exclude_defaults=True).encode() if row else None
         outcome = str(record.outcome) if record.outcome in CLOSING else None
         with self._writing() as db:
             self._fenced(db, lease)
@@ -131,18 +138,13 @@ class SqliteStore:
                 ).rowcount
             if done != 1:
                 raise Lost(f"run {record.run} was changed by another controller")
-            if entry is not None:
-                last, prev = db.execute(
-                    "SELECT seq, hash FROM audit WHERE run = ? ORDER BY seq DESC LIMIT 1", (after.run,)
-                ).fetchone() or (0, GENESIS)
-                seq, hash = last + 1, chain(prev, entry)
-                db.execute(
-                    "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
-                    (after.run, seq, prev, hash, entry),
-                )
+            db.executemany(
+                "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
+                [(after.run, *each) for each in new],
+            )
             db.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in consumed])
-        if entry is not None:
-            self._mirrored(after.run, (seq, prev, hash, entry))
+        if new:
+            self._mirrored(after.run, new[0])
         left = tuple(post for post in record.inbox if post.id not in consumed)
         return after.model_copy(update={"inbox": left})
 

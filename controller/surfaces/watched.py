@@ -35,6 +35,10 @@ class _Agent:
     async def ask(self, prompt: Prompt) -> AgentReply:
         self._watch.phase("launch", f"{self.profile.name}, prompt {prompt.bytes:,} bytes")
         reply = await self._agent.ask(prompt)
+        if reply.survivors:
+            self._watch.note(
+                f"{self.profile.name} left running and ended: {', '.join(reply.survivors)}"[:400]
+            )
         self._watch.phase("gate")
         return reply
 

@@ -134,7 +134,7 @@ class Counted:
         Engine._execute = execute  # type: ignore[method-assign]
 
 
-def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> None:
+async def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> None:
     """Give the run a history: `length` audit rows like the last one, and as many commits on its branch."""
     store = rig.store
     assert isinstance(store, SqliteStore)
@@ -150,6 +150,9 @@ def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> None:
     db.execute("BEGIN")
     db.executemany("INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)", rows)
     db.execute("COMMIT")
+    record = await store.load(run)
+    assert record is not None and rig.lease is not None
+    await store.swap(record.model_copy(update={"rows": length, "chain": prev}), None, rig.lease)
     have = int(git(root, "rev-list", "--count", f"main..{branch}"))
     feed = b""
     for n in range(have, length):
@@ -180,7 +183,7 @@ class Subject:
         self.rig.agent, self.rig.hold = self.agent, True
         record = await opened(self.rig, Options())
         self.run = record.run
-        lengthen(self.rig, self.run, self.history, self.root, record.branch)
+        await lengthen(self.rig, self.run, self.history, self.root, record.branch)
         self.meter = Meter(self.rig)
 
     async def turn(self, counted: bool) -> None:

@@ -299,7 +299,9 @@ def test_a_folder_without_the_right_to_write_is_refused(shell: Shell) -> None:
     plain = _rightless(shell, runtime)
     refused = plain("run")
     assert refused.returncode == 8, refused
-    assert ".agent-runtime" in refused.stderr and "check the folder's rights" in refused.stderr, refused.stderr
+    assert ".agent-runtime" in refused.stderr and "check the folder's rights" in refused.stderr, (
+        refused.stderr
+    )
     assert plain("step").returncode == 8
     _owned(runtime, os.geteuid(), 0o755)
     assert shell("state", "show", "--json").one == before

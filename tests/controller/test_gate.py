@@ -77,7 +77,7 @@ def record(law: Charter, **more: Any) -> RunRecord:
         "opened": 1.0,
         "base": "a",
         "branch": "b",
-        "head": "b",
+        "head": "b" * 40,
         "step": 4,
     }
     return RunRecord(**{**values, "state": law.schema.initial(), **more})

@@ -88,7 +88,9 @@ def test_we_never_end_ourselves_or_our_parent() -> None:
 
 
 def test_a_commit_of_a_commands_own_is_taken_back(tmp_path: Path) -> None:
-    sneak = '    sneak: {run: "echo x >> src/a.txt; git -c user.name=x -c user.email=x@x commit -qam sneak"}\n'
+    sneak = (
+        '    sneak: {run: "echo x >> src/a.txt; git -c user.name=x -c user.email=x@x commit -qam sneak"}\n'
+    )
     world = World(tmp_path / "r", task=TASK.replace("checks:\n", sneak + "checks:\n", 1))
     end = go(world, [action("run", {"command": "sneak"}), *WORK, finish()])
     assert end.outcome is Outcome.completed and "evidence.head_moved" in world.prompts[1]

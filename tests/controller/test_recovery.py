@@ -8,12 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
+from contracts.errors import ConfigError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.record import Answer
 from controller.act import act
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go
-from tests.controller.world import TASK, World, action, finish
+from tests.controller.world import TASK, World, action, finish, git
 
 EFFECT = """\
     ship: {run: "echo sent-$SKILL_STATE_KEY >> $HOME/out.txt", effects: [mail], probe: [sh, -c, PROBE]}
@@ -79,3 +80,69 @@ def test_new_gives_an_unfinished_run_up_and_keeps_its_branch(tmp_path: Path) -> 
     assert first.head in kept
     old = anyio.run(SqliteStore(world.root / ".agent-runtime/state.db").load, first.run)
     assert old is not None and old.halt is not None and old.halt.cause == "given up"
+
+
+def test_commits_of_others_on_the_branch_are_taken_over_and_said(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    go(world, [WORK[0]], limit=1)
+    (world.worktree / "src/c.txt").write_text("by hand\n")
+    git(world.worktree, "add", "-A")
+    git(world.worktree, "commit", "-qm", "by hand")
+    end = go(world, [WORK[1], finish()])
+    assert end.outcome is Outcome.completed and world.branch_log()[1] == "by hand"
+
+    async def said() -> list[str]:
+        store = SqliteStore(world.root / ".agent-runtime/state.db")
+        return [str(row.extra.get("what")) async for _, _, _, row in store.log(end.record.run)]
+
+    assert any("somebody else's commits" in line for line in anyio.run(said))
+
+
+def test_a_branch_that_lost_the_work_is_for_a_person(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    tip = go(world, [WORK[0]], limit=1).record.head
+    git(world.worktree, "reset", "-q", "--hard", "main")
+    with pytest.raises(ConfigError, match="does not hold the run's work"):
+        go(world, [])
+    git(world.worktree, "reset", "-q", "--hard", tip)
+    assert go(world, [WORK[1], finish()]).outcome is Outcome.completed
+
+
+def test_a_commit_of_others_during_a_launch_blocks_and_then_goes_on(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+
+    def meanwhile(_: Any) -> dict[str, Any]:
+        git(world.worktree, "commit", "-q", "--allow-empty", "-m", "by hand")
+        return WORK[0]
+
+    end = go(world, [meanwhile])
+    assert end.outcome is Outcome.blocked and "moved" in end.record.halt.say
+    assert go(world, [*WORK, finish()]).outcome is Outcome.completed
+
+
+def test_a_deleted_branch_is_put_back(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    tip = go(world, [WORK[0]], limit=1).record.head
+    world.git("update-ref", "-d", "refs/heads/skill-state/tidy")
+    end = go(world, [WORK[1], finish()])
+    assert end.outcome is Outcome.completed and tip in world.git("rev-list", "skill-state/tidy")
+
+
+def test_a_lost_store_is_not_taken_for_a_new_run(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    go(world, [WORK[0]], limit=1)
+    for path in (world.root / ".agent-runtime").glob("state.db*"):
+        path.unlink()
+    with pytest.raises(Unavailable, match="no record"):
+        go(world, [])
+    end = go(world, [*WORK, finish()], new=True)
+    assert end.outcome is Outcome.completed and len(world.branch_log()) == 2
+
+
+def test_a_changed_audit_stops_an_unfinished_run(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    go(world, [WORK[0]], limit=1)
+    store = SqliteStore(world.root / ".agent-runtime/state.db")
+    store._open().execute("UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 2")
+    with pytest.raises(Unavailable, match="row 2 was changed"):
+        go(world, [])

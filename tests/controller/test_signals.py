@@ -43,7 +43,9 @@ def test_a_signal_ends_the_call_and_the_run_goes_on(
     with interrupted(tmp_path, phase, number, grace=3.0) as ended:
         assert (ended.code, ended.alive) == (code, [])
         assert ended.took <= BOUND
-        assert bool(ended.world.effects()) == (phase in ("effect", "command", "check")), "an effect gets its time to end"
+        assert bool(ended.world.effects()) == (phase in ("effect", "command", "check")), (
+            "an effect gets its time to end"
+        )
         assert ended.completes(whole) == (0, [])
 
 

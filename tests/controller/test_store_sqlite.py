@@ -115,6 +115,7 @@ def test_a_changed_record_is_refused(stored: Path, column: str) -> None:
             "row 1 was changed",
         ),
         ("DELETE FROM audit WHERE seq = 1", "row 1 is missing"),
+        ("DELETE FROM audit WHERE seq = 2", "the record names 2 rows, the chain ends at 1"),
     ],
 )
 def test_verify_finds_a_changed_or_missing_row(stored: Path, change: str, told: str) -> None:

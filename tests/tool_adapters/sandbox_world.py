@@ -149,3 +149,10 @@ def reached(server: socket.socket) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def script(path: Path, body: str, first: str = "/bin/sh") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{first}\n{body}\n")
+    path.chmod(0o755)
+    return path

@@ -50,7 +50,7 @@ class Run:
             return ActionResult(ok=False, code=refused.code, say=refused.say)
         except ValueError as error:
             return ActionResult(ok=False, code="run.params", say=f"command {args.get('command')!r}: {error}")
-        ran = await self._child(line, command.timeout, call, keep=True)
+        ran = await self._child(line, command.timeout, call, keep=True, idle=command.idle)
         facts = RanCommand(
             name=name, exit=ran.exit, timed_out=ran.timed_out or ran.idle, must=command.must, took=ran.took
         )
@@ -101,14 +101,22 @@ class Run:
         return name, command, args.get("params") or {}
 
     async def _child(
-        self, line: str | tuple[str, ...], timeout: float, call: ActionCall | None, *, keep: bool
+        self,
+        line: str | tuple[str, ...],
+        timeout: float,
+        call: ActionCall | None,
+        *,
+        keep: bool,
+        idle: float | None = None,
     ) -> Ran:
         """With the idempotency key of a step in its environment: a command that acts outside can leave it there,
         and its probe look for it."""
         argv = ("sh", "-c", line) if isinstance(line, str) else line
         key = {"SKILL_STATE_KEY": call.key, "SKILL_STATE_STEP": str(call.step)} if call else {}
         env = {**self.ctx.env, **key}
-        return await self.ctx.runner.run(argv, cwd=self.ctx.cwd, env=env, timeout=timeout, keep=keep)
+        return await self.ctx.runner.run(
+            argv, cwd=self.ctx.cwd, env=env, timeout=timeout, idle=idle, keep=keep
+        )
 
 
 def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
@@ -118,7 +126,9 @@ def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
             f"command {name!r}: the program {ran.missing!r} is not there; nothing was run. If the set-up should "
             "have made it, ask"
         )
-    if ran.timed_out or ran.idle:
+    if ran.idle:
+        return "run.timeout", f"command {name!r} printed nothing for {command.idle:g} s and was ended"
+    if ran.timed_out:
         return "run.timeout", f"command {name!r} was ended after {ran.took:.0f} s: run less at once"
     if ran.flooded:
         return "run.flooded", f"command {name!r} was ended: it wrote {ran.out.total + ran.err.total:,} bytes"
