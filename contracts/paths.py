@@ -65,8 +65,11 @@ OPEN_FILES = (
     "*.pub",
 )
 
-# What a terminal, a log or a reviewer would not show as it is: control codes, line separators, bidi overrides.
-_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# What a terminal, a log or a reviewer would not show as it is: control codes, line separators, bidi overrides,
+# and the bytes of a name that is not UTF-8.
+_UNSHOWABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 @lru_cache(maxsize=512)
@@ -165,6 +168,11 @@ class PathPolicy(Frozen):
     def write(self, path: str, links: Mapping[str, str] | None = None) -> tuple[str, str] | None:
         """None when `path` may be changed, else (code, what to do instead). Symlinks are followed first."""
         shown = repr(path[:120])
+        if _UNSHOWABLE.search(path):
+            return (
+                "path.name",
+                f"{shown}: names with control characters or bytes that are not UTF-8 can't be changed here",
+            )
         cleaned = normalise(path)
         if cleaned is None:
             return "path.outside", f"{shown} is not a path inside the worktree: use relative paths with '/'"

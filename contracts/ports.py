@@ -112,7 +112,8 @@ class Store(Protocol):
              Raises Lost.
     post     puts a person's word into the task's inbox; never changes the version.
     log      the audit rows of a run, oldest first: (seq, prev_hash, hash, row).
-    lease    takes the task's lease or raises Busy naming the owner. renew prolongs it or raises Lost.
+    lease    takes the task's lease or raises Busy naming the owner. On the same host an owner whose lease is
+             over is ended first, and so is what a dead one left running. renew prolongs it or raises Lost.
     unlock   takes the lease with exactly this id away from its owner, who can't write any more. Raises
              ConfigError when the task has no such lease, Busy when the owner lives on this host.
     """

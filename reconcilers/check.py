@@ -81,13 +81,13 @@ class CheckReconciler:
             failed, why = None, f"no worse than at the start: {failed}"
         else:
             why = failed or _passed(ran, counts)
-        reading = self._reading(ask, began, failed is None, why)
+        reading = self._reading(ask, began, failed is None, why + left_running(ran))
         return reading.model_copy(
             update={
                 "exit": ran.exit,
                 "timed_out": ran.timed_out or ran.idle,
                 "counts": counts,
-                "text": excerpt(said, counts, artifact, failed is None) + left_running(ran),
+                "text": excerpt(said, counts, artifact, failed is None),
                 "total": ran.out.total + ran.err.total,
                 "artifact": artifact,
             }

@@ -84,7 +84,7 @@ def output(ran: Ran) -> str:
 
 
 def left_running(ran: Ran) -> str:
-    """A last line that names what the command left running, and that was ended; empty when nothing was."""
+    """A last line that names what the command left running and what was ended; empty when there was nothing."""
     names = sorted(
         {each.split(": ", 1)[-1] for each in ran.survivors}
     )  # without pids, which differ each time

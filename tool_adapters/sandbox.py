@@ -28,6 +28,7 @@ from tool_adapters.sandbox_crowd import watch_crowd
 from tool_adapters.sandbox_mounts import (
     Mount,
     asked,
+    hidden,
     ordered,
     repository,
     settings,
@@ -111,18 +112,28 @@ class SandboxPlan:
             *(Mount(path, "empty", "temporary, gone after the command") for path in _temporary()),
             *self._home(),
             *toolchains.of(argv, cwd or self.worktree, self.env if env is None else env),
-            *self.read,
+            *(
+                mount
+                for mount in self.read
+                if not mount.path.is_relative_to(Path("/etc")) or not self._copies
+            ),
+            *hidden(self.worktree),
             *repository(self.worktree, self.scratch),
             Mount(self.worktree, "rw", "the worktree"),
         ]
         return ordered(found)
 
     def _settings(self, network: bool) -> Iterator[Mount]:
-        if self.found is not None and self.found.kind == "bwrap":
-            yield from settings_folder(network, self.scratch, (("gitconfig", _ANY_OWNER),))
+        if self._copies:
+            yield from settings_folder(network, self.scratch, (("gitconfig", _ANY_OWNER),), self.read)
         else:
             yield from settings(network)
             yield Mount(Path("/etc/gitconfig"), "ro", "Git trusts the worktree", self.git_settings)
+
+    @property
+    def _copies(self) -> bool:
+        """Whether a folder of copies can stand for /etc."""
+        return self.found is not None and self.found.kind == "bwrap"
 
     @property
     def git_settings(self) -> str:

@@ -91,15 +91,17 @@ def settings(network: bool, root: Path = Path("/etc")) -> tuple[Mount, ...]:
 
 
 def settings_folder(
-    network: bool, scratch: Path, more: tuple[tuple[str, str], ...] = ()
+    network: bool, scratch: Path, more: tuple[tuple[str, str], ...], read: Iterable[Mount]
 ) -> tuple[Mount, ...]:
     """The same as one folder of copies, made in `scratch`, and mounts for what are folders themselves: every mount
-    costs each command a quarter of a millisecond. `more`: files of ours (name, text)."""
-    root, places = Path("/etc"), settings(network)
-    files = [mount for mount in places if Path(mount.source).is_file()]
-    folders = [mount for mount in places if Path(mount.source).is_dir()]
-    stamps = [(each.source, signature([Path(each.source)])) for each in files]
-    made = scratch / f"etc-{digest([stamps, [each.source for each in folders], more])[:16]}"
+    costs each command a quarter of a millisecond. `more`: files of ours (name, text); `read`: what the user wants
+    to be seen, here only what lies in /etc."""
+    root = Path("/etc")
+    places = [*settings(network), *(mount for mount in read if mount.path.is_relative_to(root))]
+    files = [mount for mount in places if Path(mount.origin).is_file()]
+    folders = [mount for mount in places if Path(mount.origin).is_dir()]
+    stamps = [(each.origin, signature([Path(each.origin)])) for each in files]
+    made = scratch / f"etc-{digest([stamps, [each.origin for each in folders], more])[:16]}"
     if not made.is_dir():
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix="etc.", dir=scratch))
@@ -107,7 +109,7 @@ def settings_folder(
         for each in files:
             target = new / each.path.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(each.source, target)
+            shutil.copyfile(each.origin, target)
         for each in folders:
             (new / each.path.relative_to(root)).mkdir(parents=True, exist_ok=True)
         for name, text in more:
@@ -133,6 +135,15 @@ def asked(read: Iterable[str], base: Path, home: Path, worktree: Path) -> tuple[
                 )
             found.append(Mount(named, "ro", "sandbox.read"))
     return tuple(found)
+
+
+def hidden(worktree: Path) -> Iterator[Mount]:
+    """The user's checkout, where it lies in a folder that is shown: containers keep theirs in /usr/src."""
+    git = GitDir.of(worktree)
+    if git is not None and git.common.name == ".git":
+        checkout = git.common.parent
+        if checkout != worktree and any(checkout.is_relative_to(each) for each in SYSTEM):
+            yield Mount(checkout, "empty", "the checkout, hidden")
 
 
 def repository(worktree: Path, scratch: Path) -> Iterator[Mount]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from contracts.errors import Busy, ControllerError
+from contracts.errors import Busy, ControllerError, Unavailable
 from contracts.record import RunRecord
 from controller.assemble import Places, charter
 from controller.history import versions
@@ -43,6 +43,19 @@ def recovered(task: Path | None, as_json: bool) -> int:
     else:
         print(plain(_text(found, task)))
     return 3 if beyond else 0
+
+
+def refuse_lost(loaded: LoadedTask) -> None:
+    """Raises Unavailable when the store is gone although the audit of a run is there: nothing starts afresh by
+    itself."""
+    runtime, name = Places.of(loaded).runtime, loaded.task.name
+    if (runtime / "state.db").exists() or not list((runtime / "audit").glob(f"{name}@*.jsonl")):
+        return
+    raise Unavailable(
+        "the store is gone, the audit of its runs is still there",
+        where=str(runtime / "state.db"),
+        hint="`controller state recover` rebuilds it; to begin afresh, move the folder `audit` beside it away",
+    )
 
 
 def _refuse_busy(path: Path, name: str) -> None:

@@ -19,6 +19,7 @@ from controller.surfaces.events import ended, ending, step_ended
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
 from controller.surfaces.progress import Lines, for_stderr
+from controller.surfaces.repair import refuse_lost
 from controller.surfaces.watched import watched
 from controller.surfaces.who import who
 from controller.surfaces.words import plain
@@ -55,6 +56,7 @@ def run(
 ) -> int:
     """Run the task to an outcome or for at most `steps` steps. Returns the exit code. Raises ControllerError."""
     loaded, path = load(task), task_path(task)
+    refuse_lost(loaded)
     reporter = Reporter(for_stderr(), as_json)
     try:
         if untouched(loaded):

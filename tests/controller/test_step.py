@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +380,13 @@ def test_a_task_in_a_subfolder_has_its_scope_and_commands_relative_to_it(tmp_pat
 def test_default_pins_are_what_a_check_runs(role: str, argv: list[str], pinned: list[str]) -> None:
     check = Check.model_validate_json(orjson.dumps({"name": "c", "role": role, "run": argv}))
     assert [pin for pin in pins(check) if pin not in RUNNER_CONFIG] == pinned
+
+
+def test_a_file_whose_name_is_not_utf8_is_left_alone(world: World) -> None:
+    (world.root / os.fsdecode(b"src/bad\xffname.txt")).write_text("old\n")
+    world.git("add", "-A", "src")
+    world.git("commit", "-qm", "odd name")
+    every = {"op": "replace_all", "glob": "src/**", "old": "old", "new": "new", "expect": 2}
+    end = go(world, [action("edit_files", {"edits": [every]}), action("run", {"command": "mess"})], limit=2)
+    assert end.record.step == 2
+    assert world.branch_log() == ["step 2: run src/a.txt", "step 1: edit_files src/a.txt and 1 more"]

@@ -145,6 +145,18 @@ def test_what_can_not_be_rebuilt_is_said(shell: Shell) -> None:
     assert said.code == 8 and "no audit row" in said.err
 
 
+def test_a_store_that_is_gone_is_not_begun_afresh(shell: Shell) -> None:
+    shell.task(*POLITE)
+    assert shell("run", "--steps", "2").code == 0
+    for tail in ("", "-wal", "-shm"):
+        Path(f"{store(shell)}{tail}").unlink(missing_ok=True)
+    refused = shell("run")
+    assert refused.code == 8 and "`controller state recover` rebuilds it" in refused.err
+    assert not store(shell).exists()
+    assert shell("state", "recover").code == 0
+    assert shell("run").code == 0 and shell("log", "--verify").code == 0
+
+
 @pytest.mark.parametrize("words", [("unlock",), ("tell", "--withdraw"), ("replay", "--to", "-1")])
 def test_usage(shell: Shell, words: tuple[str, ...]) -> None:
     shell.task(READ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -15,7 +16,7 @@ from tests.surfaces.shell import FINISH, POLITE, Shell, act, edit
 
 MIB = 1024 * 1024
 FLOOD = "head -c 100000000 /dev/zero | tr '\\\\0' y"
-HERE = "[cat, src/greeting.txt]"
+LONG = f"sleep 86397.{os.getpid()}"  # no other process on this machine has this name
 
 
 def commands(**each: str) -> str:
@@ -53,19 +54,19 @@ def test_every_child_has_a_deadline_by_default() -> None:
 def test_an_agent_that_answers_and_never_ends_is_ended_and_its_answer_used(shell: Shell) -> None:
     shell.task(*POLITE)
     agent = shell.home / "agent.py"
-    agent.write_text(agent.read_text() + "sys.stdout.flush()\ntime.sleep(86399)\n")
+    agent.write_text(agent.read_text() + "sys.stdout.flush()\ntime.sleep(86400)\n")
     ran = shell("run", "--json")
     assert ran.code == 0, ran.err
     assert ran.lines[-1]["costs"]["launches"] == 3, "each answer was used"
-    assert gone("86399") and gone(str(agent))
+    assert gone(str(agent))
 
 
 def test_silence_ends_a_command_a_check_and_an_agent(shell: Shell) -> None:
-    quiet = 'run: "echo begun; sleep 86398", idle: 1s'
-    shell.task(act("run", command="quiet"), FINISH, FINISH | {"sleep": 86_398}, actions=commands(quiet=quiet))
+    quiet = f'run: "echo begun; {LONG}", idle: 1s'
+    shell.task(act("run", command="quiet"), FINISH, FINISH | {"sleep": 86_400}, actions=commands(quiet=quiet))
     task = shell.repo / "task.yaml"
     text = task.read_text().replace("agent.py]}", "agent.py], idle: 2s}")
-    silent = "  - {name: silent, role: goal, run: 'echo begun; sleep 86398', idle: 1s, pins: []}\n"
+    silent = f"  - {{name: silent, role: goal, run: 'echo begun; {LONG}', idle: 1s, pins: []}}\n"
     task.write_text(text.replace("checks:\n", "checks:\n" + silent))
     opened = shell("run", "--steps", "2")
     rows = shell("log", "--json").lines
@@ -76,11 +77,11 @@ def test_silence_ends_a_command_a_check_and_an_agent(shell: Shell) -> None:
     ended = shell("step", "--json")
     last = shell("log", "--json").lines[-1]
     assert last["validator_result"] and "hang" in json.dumps(last), (ended, last)
-    assert gone("86398")
+    assert gone(LONG) and gone(str(shell.home))
 
 
 def test_what_is_left_running_is_ended_and_said(shell: Shell) -> None:
-    left = "(sleep 86397 &) ; echo here"
+    left = f"({LONG} &) ; echo here"
     shell.task(
         act("run", command="serve"),
         edit("hello, please\n"),
@@ -93,19 +94,18 @@ def test_what_is_left_running_is_ended_and_said(shell: Shell) -> None:
     text = task.read_text().replace("checks:\n", "checks:\n" + lefty)
     text = text.replace("workspace: {", f'workspace: {{setup: {{run: ["{left}"]}}, ')
     agent = shell.home / "agent.py"
-    agent.write_text(
-        "import subprocess\nsubprocess.Popen(['sleep', '86397'], start_new_session=True)\n"
-        + agent.read_text()
-    )
+    more = f"import subprocess\nsubprocess.Popen({LONG.split()}, start_new_session=True)\n"
+    agent.write_text(more + agent.read_text())
     task.write_text(text)
     ran = shell("run")
     assert ran.code == 0, ran.err
-    assert gone("86397")
-    assert "script left running and ended:" in ran.err and "sleep 86397" in ran.err
+    assert gone(LONG)
+    assert "script left running and ended:" in ran.err and LONG in ran.err
     assert "workspace.setup left running and ended:" in ran.err
     prompt = step_prompt(shell, 2)
-    assert prompt.count("left running and ended: sleep 86397") >= 1, "the authority"
+    assert prompt.count(f"left running and ended: {LONG}") >= 1, "the authority"
     assert "left running and ended: " in prompt.partition("=== OBSERVATION")[2], "the command"
+    assert f"check lefty: green: exit 0 left running and ended: {LONG}" in step_prompt(shell, 3)
 
 
 MEASURED = """

@@ -14,7 +14,7 @@ from contracts.errors import ConfigError
 from tests.tool_adapters.repositories import git
 from tests.tool_adapters.sandbox_world import SECRET, Machine, script
 from tool_adapters.sandbox import SandboxPlan
-from tool_adapters.sandbox_mounts import Mount, asked, ordered, plain_config
+from tool_adapters.sandbox_mounts import Mount, asked, hidden, ordered, plain_config
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap and landlock are Linux's")
 
@@ -98,6 +98,10 @@ def test_sandbox_read(machine: Machine) -> None:
         plan = plan_reading(machine, kind, str(lib))
         ran = machine.run(kind, argv, plan=plan)
         assert (ran.out.text, (lib / "data").read_text()) == ("known", "known")
+    for each in ("/etc/debconf.conf", "/etc/skel", "/etc/login.defs"):
+        if Path(each).exists():
+            argv, plan = ["ls", each], plan_reading(machine, "bwrap", each)
+            assert (machine.run("bwrap", argv).exit, machine.run("bwrap", argv, plan=plan).exit) == (2, 0)
     (machine.checkout / "sdk").mkdir()
     assert plan_reading(machine, "bwrap", "sdk").read[0].path == machine.checkout / "sdk"
 
@@ -148,6 +152,20 @@ def test_a_configuration_without_credentials() -> None:
     ]
     for odd in ("[core] fsmonitor = x\n", "[core]\n\tbare = false \\\n\tx\n", "\tbare = 1\n", '[a "b\n'):
         assert "=" not in plain_config(odd)
+
+
+def test_a_checkout_among_the_systems_files_is_hidden(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not list(hidden(machine.worktree))
+    monkeypatch.setattr("tool_adapters.sandbox_mounts.SYSTEM", (str(machine.checkout.parent),))
+    assert [(each.path, each.mode) for each in hidden(machine.worktree)] == [(machine.checkout, "empty")]
+    plan = machine.plan("bwrap")
+    plan = replace(plan, read=(Mount(machine.checkout.parent, "ro", "as if the system's"),))
+    ran = machine.run(
+        "bwrap", ["sh", "-c", f"git log --format=%s; ls {machine.checkout}; cat a.txt"], plan=plan
+    )
+    assert ran.out.text == "start\nhello\n", ran.err.text
 
 
 def test_borrowed_objects_are_found(machine: Machine, tmp_path: Path) -> None:

@@ -136,7 +136,10 @@ class Command:
         if not word or word.startswith(("-", "/")) or "\x00" in word:
             return word
         path = base / word
-        return str(path) if path.is_file() else word
+        try:
+            return str(path) if path.is_file() else word
+        except OSError:  # too long for a name: a script in the command line
+            return word
 
     def _read(self, ran: Ran) -> AgentReply:
         """The reply of a process that has ended."""
