@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from contracts.base import JsonObject
+from contracts.base import JsonObject, canonical
 from contracts.grammar import inner_actions
+from contracts.paths import matches
 from contracts.redact import Redactor
 
 GUESSED = frozenset({"password", "secret", "token", "key"})
@@ -79,6 +80,25 @@ def edits_adding(tool: str, args: JsonObject, redactor: Redactor | None = None) 
                 path = str(edit.get("path", edit.get("glob", "")))
                 out += [finding for finding, value in _found(text, redactor, path) if value not in old]
     return out
+
+
+def edits_refused(tool: str, args: JsonObject, redactor: Redactor, allowed: Iterable[str] = ()) -> str | None:
+    """Why the edits of an action may not be made: the secrets that they bring into files beside the `allowed`
+    globs; None when there are none."""
+    globs = tuple(allowed)
+    found = [each for each in edits_adding(tool, args, redactor) if not matches(each.path, globs)]
+    return say(found) if found else None
+
+
+def state_refused(state: Any, redactor: Redactor) -> str | None:
+    """Why a state may not be kept: it holds what is surely a secret. What only its name makes one may stand in a
+    note."""
+    found = [each for each in findings(canonical(state), redactor) if each.sure]
+    return (
+        f"the state would hold a secret ({found[0].kind}): note where it is, never what it is"
+        if found
+        else None
+    )
 
 
 def redact_json(value: Any, redactor: Redactor | None = None) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from contracts.charter import Charter
 from contracts.events import Costs, Ended, GoalChange, Result, StepEnded
 from contracts.outcomes import EXIT_CODES, Outcome
-from contracts.record import RunRecord
+from contracts.record import DID_NOT, HAPPENED, RunRecord
 from controller.surfaces.words import clock, colour, command, duration, money, plural
 
 
@@ -119,13 +119,12 @@ def following(record: RunRecord, outcome: Outcome | None, path: Path) -> str:
         case Outcome.nothing_to_do:
             return ""
         case Outcome.blocked:
-            waiting = [entry.id for entry in record.queue if entry.status == "open"]
+            waiting = [entry for entry in record.queue if entry.status == "open"]
             more = () if path.resolve() == Path("task.yaml").resolve() else ("--task", str(path))
-            return (
-                command("answer", None, waiting[0], "TEXT", *more)
-                if waiting
-                else command("run", path, "--retry")
-            )
+            if not waiting:
+                return command("run", path, "--retry")
+            text = f"{HAPPENED}|{DID_NOT}" if waiting[0].kind == "unknown" else "TEXT"
+            return command("answer", None, waiting[0].id, text, *more)
         case Outcome.failed | Outcome.stuck:
             return command("run", path, "--retry")
         case _:

@@ -184,11 +184,14 @@ def _state(record: Json, seen: Json, working: bool, path: Path) -> tuple[str, st
         return outcome, say, command("diff", path) if outcome == "completed" else ""
     if outcome == "blocked":
         answered = {post["entry"] for post in seen["inbox"] if post["kind"] == "answer"}
-        open_ = [entry["id"] for entry in record.get("queue", ()) if entry.get("status", "open") == "open"]
-        left = [id for id in open_ if id not in answered]
+        open_ = [entry for entry in record.get("queue", ()) if entry.get("status", "open") == "open"]
+        left = [entry for entry in open_ if entry["id"] not in answered]
         if open_ and not left:
             return "answered", say, go_on
-        return outcome, say, f"controller answer {left[0]} TEXT" if left else command("run", path, "--retry")
+        if not left:
+            return outcome, say, command("run", path, "--retry")
+        text = "happened|did-not-happen" if left[0]["kind"] == "unknown" else "TEXT"
+        return outcome, say, f"controller answer {left[0]['id']} {text}"
     if outcome in ("failed", "stuck"):
         return outcome, say, command("run", path, "--retry")
     if outcome == "waiting" and (halt.get("not_before") or 0) <= time.time():

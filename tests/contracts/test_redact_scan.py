@@ -8,7 +8,17 @@ import pytest
 
 from contracts.paths import PathPolicy, is_secret_file
 from contracts.redact import Redactor
-from contracts.secret_scan import added, brought_in, edits_adding, findings, labels, redact_json, say
+from contracts.secret_scan import (
+    added,
+    brought_in,
+    edits_adding,
+    edits_refused,
+    findings,
+    labels,
+    redact_json,
+    say,
+    state_refused,
+)
 
 TOKEN = "ghp_" + "a1B2" * 9
 OTHER = "glpat-" + "a1B2c3D4e5F6g7H8i9J0"
@@ -116,6 +126,19 @@ def test_a_replacement_may_keep_what_is_there() -> None:
     assert edits_adding("edit_files", edit(op="replace", path="a", old=TOKEN, new=f"# {TOKEN}")) == []
     assert edits_adding("edit_files", edit(op="delete", path="a")) == []
     assert edits_adding("run", {"command": "build"}) == []
+
+
+def test_refusals_say_what_to_do() -> None:
+    args = edit(op="write", path="fixtures/a.env", content=f"t={TOKEN}")
+    said = edits_refused("edit_files", args, Redactor())
+    assert (
+        said is not None and "fixtures/a.env line 1" in said and "environment" in said and TOKEN not in said
+    )
+    assert edits_refused("edit_files", args, Redactor(), ("fixtures/**",)) is None
+    assert edits_refused("edit_files", edit(op="delete", path="a"), Redactor()) is None
+    held = state_refused({"notes": {"a": f"use {TOKEN}"}}, Redactor())
+    assert held is not None and "github_token" in held and TOKEN not in held
+    assert state_refused({"notes": {"a": "password: hunter2Xyz9"}}, Redactor()) is None
 
 
 def test_json_is_redacted_in_depth() -> None:

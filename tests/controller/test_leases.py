@@ -27,7 +27,6 @@ def test_a_sleeper_is_ended_after_its_lease_and_never_before(tmp_path: Path) -> 
         assert two.kept_out("early", "store swap staged: before begin 2") == (7, "T", [0], [])
         assert two.taken("locked", "store swap step: before commit 2") == ([0], -9, [])
         assert two.taken("effect", "child ship: started 1") == ([0], -9, [])
-        assert two.woken("row", "store swap step: before begin 2") == ([0], 7, [])
         assert two.woken("ref", "git update-ref: before 2") == ([0], 7, [])
 
 

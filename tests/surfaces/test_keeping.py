@@ -62,6 +62,7 @@ def test_whether_a_deed_happened_has_two_answers(shell: Shell) -> None:
 
     data = json.dumps(record).encode()
     changed(shell, "UPDATE runs SET record = ?, sum = ?", data, hashlib.sha256(data).hexdigest())
+    assert shell("status", "--json").one["next"] == "controller answer q9 happened|did-not-happen"
     refused = shell("answer", "q9", "I think so")
     assert refused.code == 2 and "`happened` or `did-not-happen`" in refused.err
     assert "ship may have happened" in refused.err

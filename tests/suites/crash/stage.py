@@ -254,9 +254,9 @@ class World:
 
 
 def living(folder: Path) -> list[str]:
-    """The processes whose environment names `folder`: what a trial on it left alive."""
-    found, mark = [], str(folder).encode()
-    for entry in Path("/proc").iterdir():
+    """The processes whose environment names `folder`: what a trial on it left alive (known where there is /proc)."""
+    found, mark, table = [], str(folder).encode(), Path("/proc")
+    for entry in table.iterdir() if table.is_dir() else ():
         if not entry.name.isdigit():
             continue
         try:
