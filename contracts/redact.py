@@ -75,7 +75,7 @@ class Redactor:
         for start, end, name in self.spans(data):
             if start >= max(until, at):
                 break
-            if end <= at:
+            if end <= at or start < begin:
                 continue
             if start >= at:
                 pieces += [data[at:start], f"{LABEL}{name}]".encode("utf-8", "replace")]

@@ -47,7 +47,8 @@ _PATTERNS = tuple(
     for kind, anchor, name in _NAMES
 )
 _PART = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-LONG = 64  # a value without quotes that is so long and no secret holds none either
+_BURIED = 64
+_WORD_ENDS = re.compile(rb"[\s\"'`,;<>(){}\[\]&|\\]|\?[A-Za-z0-9_.-]{0,48}\Z")
 _REST = re.compile(rb"[^\s\"'`]{0,1024}+")
 
 
@@ -57,20 +58,26 @@ def named(data: bytes) -> Iterator[tuple[int, int, str]]:
     for kind, anchor, pattern in _PATTERNS:
         at = lower.find(anchor)
         while at >= 0:
-            found = pattern.match(data, at)
+            found = None if buried(data, at) else pattern.match(data, at)
             end = at + len(anchor)
             if found and (span := _judged(kind, data, at, found)):
                 yield *span, "secret" if kind == "auth" else kind
                 end = max(end, span[1])
-            elif found and found.lastindex == _BARE and found.end() - found.start(_BARE) >= LONG:
-                end = found.end()
             at = lower.find(anchor, end)
+
+
+def buried(data: bytes, at: int) -> bool:
+    """Whether what is at `at` is no name but the inside of one long word, such as base64. Told by what is just
+    before it, so that a part of the data gives the same answer as the whole; keeps the time linear."""
+    return at >= _BURIED and not _WORD_ENDS.search(data, at - _BURIED, at)
 
 
 def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[int, int] | None:
     group = found.lastindex or _BARE
     begin, end = found.span(group)
     value, quoted = found[group], group != _BARE
+    if not quoted and len(value) > 256 and b"?" in value:
+        return None
     front = data[max(0, at - 64) : at]
     prefix = front[len(front.rstrip(_PART)) :]  # of the name
     before = front[: len(front) - len(prefix)][-1:]

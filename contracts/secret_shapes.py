@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from contracts.secret_names import LONG, named
+from contracts.secret_names import buried, named
 from contracts.secret_values import is_basic, looks_random, plausible
 
 REACH = 1024  # bytes before a secret that may decide that it is one
@@ -281,9 +281,7 @@ def _lines(data: bytes) -> Iterator[Span]:
     for mark, pattern, kind in _CONTEXT:
         at = data.find(mark)
         while at >= 0:
-            found, end = pattern.match(data, at), at + len(mark)
-            if found and len(found[1]) >= LONG:
-                end = found.end()
+            found, end = None if buried(data, at) else pattern.match(data, at), at + len(mark)
             if found and plausible(kind, found[1]) and _fits(mark, data, at, found[1]):
                 yield Span(*found.span(1), kind)
                 end = found.end()

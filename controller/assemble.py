@@ -120,6 +120,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
             "skill": digest(skill),
             "intent": digest(intent.model_dump_json()),
             "schema": digest(schema.source),
+            "checks": digest([check.model_dump(mode="json") for check in task.checks]),
         },
         checkers={spec.name: Checker(spec.args) for spec in allowed},
     )

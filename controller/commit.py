@@ -143,15 +143,21 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
                     },
                     staged.before.head,
                 )
+            kept = None
             if change.strays:
-                await workspace.undo(head, seen=head)
+                # What was there before the deed is somebody else's: kept under a ref. What the deed left is not.
+                foreign = f"{record.run}/found/{staged.step}" if staged.before.dirty else None
+                kept = await workspace.undo(head, foreign, seen=head)
+                if kept:
+                    fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
             old = staged.before.head
             diff = await workspace.diff(old, head, DIFF_BYTES) if change.keep else ""
             shown = staged.candidate.get("view")
             opened = {str(view.get("path")) for view in shown.values()} if isinstance(shown, dict) else set()
             seen = sorted(opened.intersection(change.keep))
             moved = follow(shown, await workspace.hunks(old, head, seen)) if seen and shown else {}
-            return Tree(head=head, commit=head if change.keep else None, diff=diff, views=moved)
+            commit = head if change.keep else None
+            return Tree(head=head, commit=commit, undone=kept, diff=diff, views=moved)
         case Refuted():
             kept = None
             if change.dirty:

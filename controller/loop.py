@@ -23,6 +23,7 @@ from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 from controller.step import step
 
+EDITED = "task_edited"
 LONGEST_END = 28.0  # seconds from the first signal until the process ends, whatever is still running
 PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
 
@@ -147,6 +148,7 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
                 f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
             )
         record = await _caught_up(record, options, fence)
+        record = await _same_task(record, rig, options, fence)
         if record.staged is None and fence.opened.dirty:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
@@ -177,6 +179,27 @@ async def _caught_up(record: RunRecord, options: Options, fence: Fence) -> RunRe
     halt = None if record.halt and record.halt.cause == MOVED else record.halt
     moved = record.model_copy(update={"head": tip})
     return await commit(moved, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
+
+
+async def _same_task(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
+    """A task that was edited since the last call is said and written down. What the run is judged by (its checks,
+    its intent) is for a person to confirm: the edit may be the agent's."""
+    now = rig.task.digests
+    changed = [name for name in now if record.digests.get(name, now[name]) != now[name]]
+    waiting = record.halt is not None and record.halt.cause == EDITED
+    if record.finished or not (changed or waiting):
+        return record
+    what = f"the task was edited since the last call: {', '.join(changed) or 'and is as it was again'}"
+    judged = [name for name in ("checks", "intent") if name in changed]
+    if judged and not options.retry:
+        say = f"{what}; look at the {' and the '.join(judged)}, then `controller run --retry` takes them as they are"
+        halt = Halt(outcome=Outcome.blocked, cause=EDITED, say=say, step=record.step)
+        return await commit(record, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
+    fence.watch.note(what)
+    halt = None if waiting else record.halt
+    digests = {name: now[name] for name in changed}
+    decided = Decided(what=what, by=options.by, halt=halt, at=fence.now, digests=digests)
+    return await commit(record, decided, fence)
 
 
 async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> None:

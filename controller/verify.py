@@ -106,13 +106,14 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
         return Unknown(say=f"{_named(missing)} could not be read: no reader has that name")
     for item in after.items.values():
         if isinstance(item, CommandReading) and not item.ok:
-            say = f"not done: {item.name} fails: {item.text[:200]}"
-            return Refuted(code="finish.setup", say=say, excerpt=item.text[-900:])
+            say = f"not done: {item.name} fails"
+            return Refuted(code="finish.setup", say=say, excerpt=item.text[-1100:])
     red = [check for check in after.checks.values() if not check.passed]
     if red:
-        told = "; ".join(f"{check.name} is red: {check.why}" for check in red)
+        told = ", ".join(f"{check.name} is red" for check in red)
         say = f"not done: {told}. Go on until every check is green, then finish."
-        return Refuted(code="finish.red", say=say, excerpt=red[0].text[-900:])
+        whys = "\n".join(f"{check.name}: {check.why}" for check in red)
+        return Refuted(code="finish.red", say=say, excerpt=f"{whys[:600]}\n{red[0].text[-600:]}")
     return Proven()
 
 

@@ -272,7 +272,9 @@ def _held(git: Repo, oid: str) -> str:
 def reachable(artifacts: dict[str, Path], roots: Iterable[bytes]) -> set[str]:
     """The names that the roots name, or that stand in what is named: every word that could be one counts."""
     left, named = [_ID.findall(root) for root in roots], set()
-    by_start = {name[:4]: [each for each in artifacts if each[:4] == name[:4]] for name in artifacts}
+    by_start: dict[str, list[str]] = {}
+    for name in artifacts:
+        by_start.setdefault(name[:4], []).append(name)
     while left:
         for word in left.pop():
             short = word.decode()

@@ -53,10 +53,9 @@ class SandboxPlan:
     worktree  the only place that they can write to. home: shown empty, its path kept.
     read      mounts of `sandbox.read`. scratch: a folder of the controller's for files that are shown instead of
               others, and for private temporary folders.
-    inner     starts the processes.
+    inner     starts the processes; `around` gives it.
     """
 
-    inner: Runner
     found: Found | None
     worktree: Path
     home: Path
@@ -64,12 +63,12 @@ class SandboxPlan:
     env: Mapping[str, str]
     read: tuple[Mount, ...] = ()
     resources: Resources = field(default_factory=Resources)
+    inner: Runner | None = None
 
     @classmethod
     def of(
         cls,
         sandbox: Sandbox,
-        inner: Runner,
         worktree: Path,
         base: Path,
         runtime: Path,
@@ -77,7 +76,8 @@ class SandboxPlan:
         environ: Mapping[str, str],
     ) -> SandboxPlan:
         """The plan of a task: `base` is the folder of its file, `env` what its children get, `environ` the
-        caller's. Raises ConfigError where a sandbox is required and can't be had, with the way to get one."""
+        caller's. Makes nothing. Raises ConfigError where a sandbox is required and can't be had, with the way to
+        get one."""
         home = Path(env.get("HOME") or "/")
         found = None
         if sandbox.mode == "required":
@@ -86,7 +86,11 @@ class SandboxPlan:
                 raise ConfigError(f"no sandbox works here: {looked.reason}", hint=looked.install)
             found = looked
         read = asked(sandbox.read, base, home, worktree) if found else ()
-        return cls(inner, found, worktree, home, runtime / "sandbox", dict(env), read)
+        return cls(found, worktree, home, runtime / "sandbox", dict(env), read)
+
+    def around(self, inner: Runner) -> SandboxPlan:
+        """The plan with the runner that starts its processes."""
+        return replace(self, inner=inner)
 
     @property
     def kind(self) -> str:
@@ -95,6 +99,7 @@ class SandboxPlan:
 
     def for_(self, network: bool) -> Runner:
         """What commands are started with, by whether they may use the network."""
+        assert self.inner is not None, "`around` comes first"
         return SandboxedRunner(self.inner, self, network) if self.found else self.inner
 
     def mounts(

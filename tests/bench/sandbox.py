@@ -36,13 +36,12 @@ def plans(folder: Path) -> dict[str, SandboxPlan]:
     git(checkout, "worktree", "add", "-q", str(worktree), "-b", "work")
     bare = SandboxPlan.of(
         Sandbox(mode="none"),
-        ProcessRunner(folder / "spool"),
         worktree=worktree,
         base=checkout,
         runtime=folder / "runtime",
         env=child_environment(),
         environ=os.environ,
-    )
+    ).around(ProcessRunner(folder / "spool"))
     found = {NONE: bare}
     for each in candidates(os.environ.get("PATH", os.defpath)):
         if tried(each) is None:

@@ -9,7 +9,7 @@ import random
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.redact import Redactor
@@ -146,6 +146,7 @@ def test_every_split_of_five_secrets(name: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40_000))
+@example(143, 9402)
 def test_a_stream_equals_the_whole(seed: int, size: int) -> None:
     dice = random.Random(seed)
     parts = [

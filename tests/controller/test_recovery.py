@@ -146,3 +146,30 @@ def test_a_changed_audit_stops_an_unfinished_run(tmp_path: Path) -> None:
     store._open().execute("UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 2")
     with pytest.raises(Unavailable, match="row 2 was changed"):
         go(world, [])
+
+
+def test_somebody_elses_files_in_the_worktree_are_kept_when_a_step_puts_it_back(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+
+    def meanwhile(_: Any) -> dict[str, Any]:
+        (world.worktree / "mynote.txt").write_text("by hand\n")
+        return action("list_files")
+
+    go(world, [meanwhile, WORK[0]], limit=2)
+    assert not (world.worktree / "mynote.txt").exists() and world.branch_log() == [
+        "step 2: edit_files src/a.txt"
+    ]
+    kept = world.git("for-each-ref", "--format=%(refname)", "refs/skill-state").split()
+    assert any(world.git("show", f"{ref}:mynote.txt") == "by hand\n" for ref in kept)
+
+
+def test_an_edited_check_waits_for_a_person_and_other_edits_are_said(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    go(world, [WORK[0]], limit=1)
+    world.file.write_text(TASK + "budgets: {steps: 9}\n")
+    go(world, [action("list_files")], limit=1)
+    world.file.write_text(TASK.replace("[git, grep, -q, old, --, src], pass_exit: [1]", "['true']"))
+    end = go(world, [finish()])
+    assert end.outcome is Outcome.blocked and "checks" in end.record.halt.say and world.prompts == []
+    world.file.write_text(TASK)
+    assert go(world, [WORK[1], finish()]).outcome is Outcome.completed

@@ -78,14 +78,13 @@ class Machine:
         found = sandbox(kind)
         plan = SandboxPlan.of(
             Sandbox(mode="none", read=tuple(read)),
-            self.inner,
             worktree=self.worktree,
             base=self.checkout,
             runtime=self.runtime,
             env=self.env,
             environ=os.environ,
         )
-        return replace(plan, found=found, resources=resources or Resources())
+        return replace(plan.around(self.inner), found=found, resources=resources or Resources())
 
     def run(self, kind: str, argv: Sequence[str], network: bool = False, **more: Any) -> Ran:
         """The command in the worktree, in the sandbox of a kind, or in none."""

@@ -111,8 +111,9 @@ from tool_adapters.process import ProcessRunner
 from tool_adapters.sandbox import SandboxPlan
 mode, root, mark = sys.argv[1:]
 worktree = Path(root)
-plan = SandboxPlan.of(Sandbox(mode=mode), ProcessRunner(Path({str(machine.outside)!r})), worktree, worktree,
-                      Path({str(machine.runtime)!r}), dict(os.environ), os.environ)
+runtime, env = Path({str(machine.runtime)!r}), dict(os.environ)
+plan = SandboxPlan.of(Sandbox(mode=mode), worktree, worktree, runtime, env, os.environ)
+plan = plan.around(ProcessRunner(Path({str(machine.outside)!r})))
 async def go():
     await plan.for_(False).run(['sleep', mark], cwd=worktree, env=dict(os.environ), timeout=60)
 anyio.run(go)
@@ -226,7 +227,6 @@ def test_none_is_the_runner_itself(machine: Machine) -> None:
 def test_required_takes_the_best(machine: Machine) -> None:
     plan = SandboxPlan.of(
         Sandbox(),
-        machine.inner,
         worktree=machine.worktree,
         base=machine.checkout,
         runtime=machine.runtime,

@@ -30,7 +30,7 @@ TCP = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1
 UDP = (
     "import socket, sys; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', int(sys.argv[1])))"
 )
-KILL = "import os, sys; os.kill(int(sys.argv[1]), 9)"
+KILL = "import os, sys; os.kill(int(sys.argv[1]), 9); print('sent')"
 PTRACE = """
 import ctypes, os, sys
 trace = ctypes.CDLL(None, use_errno=True).ptrace
@@ -154,7 +154,8 @@ def udp(m: Machine, kind: str) -> bool:
 
 def kill(m: Machine, kind: str) -> bool:
     victim = m.victim()
-    m.python(kind, KILL, victim.pid)
+    if "sent" in m.python(kind, KILL, victim.pid).out.text:
+        victim.wait(20)
     return victim.poll() is not None
 
 

@@ -14,7 +14,7 @@ UNITS = (
     b'api_key=\\"', b"login a password ", b"login ", b" -p", b"mysql -pa1b2c3", b"-u a:", b"--user a:", b"Basic ",
     b"Basic QUFB", b"Bearer a1", b"Authorization: a ", b"Authorization:", b"sk-A1", b"aaa1Q~", b"1234567890:AA",
     b"pass=", b"secret_key=", b"auth: QUFBOkFB", b"<password>", b'key="a" value=', b"password\0=", b"aaaaaaa=",
-    b"?sig=", b"    password   =    ", b"password?: a.b|c", b'password["a"] : ', b"x" * 29, b"\xff",
+    b"?sig=", b"?token=", b"pass?=", b"-u=a:", b"token=" * 12 + b"x" * 2000 + b" ", b"    password   =    ", b"password?: a.b|c", b'password["a"] : ', b"x" * 29, b"\xff",
 )  # fmt: skip
 
 
