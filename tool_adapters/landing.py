@@ -38,7 +38,13 @@ def land(
     git = Repo(place.root or place.own)
     old, tip = git.rev(f"refs/heads/{onto}"), git.rev(f"refs/heads/{branch}")
     if old is None or tip is None:
-        raise ConfigError(f"there is no branch {onto if old is None else branch!r} here")
+        missing = onto if old is None else branch
+        hint = (
+            f"`git branch NAME {onto}`, then `land --onto NAME`"
+            if old is None and git.rev(onto)
+            else "see `git branch`"
+        )
+        raise ConfigError(f"there is no branch {missing!r} here", hint=hint)
     common = git.merge_base(old, tip)
     if common is None:
         raise Permanent(f"{branch} and {onto} have no common history")

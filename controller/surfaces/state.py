@@ -50,6 +50,9 @@ def diff(task: Path | None, run: str | None, old: int, new: int | None) -> int:
     """Print, field by field, what differs between Σ after step `old` and after step `new` (now when None)."""
     loaded, record = _found(task, run)
     versions = [(step, state) for step, _, _, state in _versions(loaded, record)]
+    for step in (old, new):
+        if step is not None and not 0 <= step <= record.step:
+            raise ConfigError(f"run {record.run} has no step {step}", hint=f"0 to {record.step}")
     before, after = _at(versions, old), record.state if new is None else _at(versions, new)
     for path, one, other in _differences(before, after, ""):
         if one is not None:

@@ -48,11 +48,14 @@ def colour(passed: bool) -> str:
     return "green" if passed else "red"
 
 
+TASK_BY_OPTION = ("answer", "diff", "explain", "land", "log")  # they take something else first
+
+
 def command(name: str, task: Path | None = None, *more: str) -> str:
     """The command line that does `name` for the task file at `task` from the current folder."""
     words = ["controller", name]
     if task is not None and task.resolve() != Path("task.yaml").resolve():
-        words.append(shlex.quote(str(task)))
+        words += [*(["--task"] if name in TASK_BY_OPTION else []), shlex.quote(str(task))]
     return " ".join([*words, *more])
 
 
