@@ -39,6 +39,7 @@ from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.eviction import evict
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
+from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
 
 RUNTIME = ".agent-runtime"
@@ -201,13 +202,16 @@ def assemble(
     task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
     name = agent or task.agent.use
     runtime = places.runtime
+    env = child_environment({}, base=environ)
+    plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, runtime, env, environ)
     secrets = _secrets(task.agent_config(name), environ, places.base)
     redact = Redactor(secrets)
     artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
     watch = watch or Watch()
     runner = ProcessRunner(runtime / "spool", artifacts, redact, watch=watch.output)
-    env = child_environment({}, base=environ)
-    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, runner, env)
+    box = plan.around(runner)
+    setup = box.for_(task.workspace.setup.network)
+    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, setup, env)
     repo = workspace.work
     context = ActionContext(
         root=places.worktree,
@@ -218,17 +222,19 @@ def assemble(
         commands=task.actions.commands,
         git=repo.reader(),
         limits=task.limits,
+        boxed=box.for_,
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
         task=replace(law, agent=made.profile),
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
-        readers=_readers(task, workspace, runner, context.cwd, env, law.paths),
+        readers=_readers(task, workspace, box, context.cwd, env, law.paths),
         store=open_store(loaded),
         workspace=workspace,
         artifacts=artifacts,
         watch=watch,
+        sandbox=box.kind,
         end_now=runner.end_now,
         room=lambda: need_room(runtime),
     )
@@ -239,11 +245,6 @@ def accepted(task: Task) -> None:
     ConfigError."""
     boundary = [name for name in task.approvals.boundaries if name in task.actions.allow]
     refused = [
-        (
-            task.sandbox.mode == "required",
-            "sandbox.mode: required",
-            "`sandbox: {mode: none}` runs without one",
-        ),
         (task.commit_mode != "staged", f"commit_mode: {task.commit_mode}", "write `commit_mode: staged`"),
         (task.repeat != "never", "repeat: on-change", "write `repeat: never`, and use `run --new`"),
         (
@@ -308,7 +309,7 @@ def _agent(
 def _readers(
     task: Task,
     workspace: WorktreeWorkspace,
-    runner: Runner,
+    box: SandboxPlan,
     root: Path,
     env: Mapping[str, str],
     paths: PathPolicy,
@@ -327,7 +328,7 @@ def _readers(
                     authority.run,
                     cwd=root,
                     env=env,
-                    runner=runner,
+                    runner=box.for_(authority.network),
                     ok_exit=authority.ok_exit,
                     max_bytes=authority.max_bytes,
                     worklist=authority.worklist,
@@ -336,9 +337,9 @@ def _readers(
             )
         elif authority.use != "git":
             readers.append(made(name, **authority.options))
-    checker = found("reconcilers", "check")
+    checker, alone = found("reconcilers", "check"), box.for_(False)
     for check in task.checks:
-        readers.append(checker(check, pins=pins(check), cwd=root, env=env, runner=runner, git=repo.reader()))
+        readers.append(checker(check, pins=pins(check), cwd=root, env=env, runner=alone, git=repo.reader()))
     return tuple(readers)
 
 

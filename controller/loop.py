@@ -196,9 +196,9 @@ async def _same_task(record: RunRecord, rig: Rig, options: Options, fence: Fence
         halt = Halt(outcome=Outcome.blocked, cause=EDITED, say=say, step=record.step)
         return await commit(record, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
     fence.watch.note(what)
-    halt = None if waiting else record.halt
+    left = None if waiting else record.halt
     digests = {name: now[name] for name in changed}
-    decided = Decided(what=what, by=options.by, halt=halt, at=fence.now, digests=digests)
+    decided = Decided(what=what, by=options.by, halt=left, at=fence.now, digests=digests)
     return await commit(record, decided, fence)
 
 
@@ -295,7 +295,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
             "checks": {name: state.passed for name, state in states.items()},
             "agent": law.agent.name,
             "credential": law.agent.credential,
-            "sandbox": law.task.sandbox.mode,
+            "sandbox": rig.sandbox,
         },
     )
     return await commit(record, decided, fence)

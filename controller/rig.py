@@ -30,7 +30,7 @@ class Watch:
 class Rig:
     """Everything that a step needs. `readers` in the order in which they are shown. `hold`: the lease is kept
     between steps (`controller.loop` gives it up at its end). `end_now` kills every child at once. `room` raises
-    NoRoom when the disk is too full to begin something."""
+    NoRoom when the disk is too full to begin something. `sandbox` names the one that commands run in."""
 
     task: Charter
     agent: Agent
@@ -44,6 +44,7 @@ class Rig:
     room: Callable[[], None] = lambda: None
     hold: bool = False
     lease: Lease | None = None
+    sandbox: str = "none"
 
 
 @dataclass

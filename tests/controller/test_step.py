@@ -333,6 +333,8 @@ def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path, line: str, t
 
 def test_a_sandbox_that_is_asked_for_is_not_silently_left_out(tmp_path: Path) -> None:
     world = World(tmp_path / "r", task=TASK.replace("sandbox: {mode: none}\n", ""))
+    assert world.rig().sandbox not in ("none", "")
+    world = World(tmp_path / "s", task=TASK.replace("{mode: none}", "{mode: required, read: [/]}"))
     with pytest.raises(ConfigError, match="sandbox"):
         go(world, [])
 

@@ -26,8 +26,8 @@ def test_usage_and_configuration(shell: Shell) -> None:
     bad = shell("run", "--json")
     assert bad.code == 2 and re.search(r"task\.yaml:13:11: .*did you mean `steps`", bad.err), bad.err
     assert (bad.lines[-1]["outcome"], bad.lines[-1]["exit"]) == ("config_error", 2)
-    shell.task(*POLITE, sandbox="sandbox: {mode: required}")
-    assert "sandbox" in shell("run").err
+    shell.task(*POLITE, sandbox="sandbox: {mode: required, read: [/nowhere]}")
+    assert "sandbox.read: there is no /nowhere" in shell("run").err
     shell.task(*POLITE)
     assert shell("-C", "nowhere", "status").code == 2
     assert shell("status", cwd=shell.home).code == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -27,7 +27,8 @@ class Listing(Protocol):
 class ActionContext:
     """The worktree and the means to act in it: `root` the worktree, `paths` what may be changed there, `env`
     the whole environment of children, `git` the reading verbs on the worktree, `redactor` what every text of a
-    file goes through before it is shown (what is edited is the file itself)."""
+    file goes through before it is shown (what is edited is the file itself), `boxed` what starts the task's own
+    commands, by whether they may use the network (`runner` starts our own programs)."""
 
     root: Path
     paths: PathPolicy
@@ -38,6 +39,7 @@ class ActionContext:
     git: Listing
     limits: Limits = field(default_factory=Limits)
     redactor: Redactor = field(default_factory=Redactor)
+    boxed: Callable[[bool], Runner] | None = None
 
     @property
     def room(self) -> int:

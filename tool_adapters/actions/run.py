@@ -50,7 +50,7 @@ class Run:
             return ActionResult(ok=False, code=refused.code, say=refused.say)
         except ValueError as error:
             return ActionResult(ok=False, code="run.params", say=f"command {args.get('command')!r}: {error}")
-        ran = await self._child(line, command.timeout, call, keep=True, idle=command.idle)
+        ran = await self._child(line, command, command.timeout, call, keep=True, idle=command.idle)
         facts = RanCommand(
             name=name, exit=ran.exit, timed_out=ran.timed_out or ran.idle, must=command.must, took=ran.took
         )
@@ -62,7 +62,7 @@ class Run:
                 code=code,
                 say=say,
                 excerpt=cut(_excerpt(ran), _EXCERPT),
-                ran=(facts,) if not ran.missing else (),
+                ran=(facts,) if not ran.refused else (),
                 took=time.monotonic() - begun,
             )
         blocks = _blocks(name, ran, room)
@@ -81,7 +81,7 @@ class Run:
                 kind="unknown",
                 why=f"{name} acts outside the worktree ({', '.join(command.effects)}) and declares no probe",
             )
-        ran = await self._child(argv, min(command.timeout, _PROBE_SECONDS), call, keep=False)
+        ran = await self._child(argv, command, min(command.timeout, _PROBE_SECONDS), call, keep=False)
         match ran.exit:
             case 0:
                 facts = RanCommand(name=name, exit=0, must=command.must)
@@ -103,6 +103,7 @@ class Run:
     async def _child(
         self,
         line: str | tuple[str, ...],
+        command: Command,
         timeout: float,
         call: ActionCall | None,
         *,
@@ -114,9 +115,8 @@ class Run:
         argv = ("sh", "-c", line) if isinstance(line, str) else line
         key = {"SKILL_STATE_KEY": call.key, "SKILL_STATE_STEP": str(call.step)} if call else {}
         env = {**self.ctx.env, **key}
-        return await self.ctx.runner.run(
-            argv, cwd=self.ctx.cwd, env=env, timeout=timeout, idle=idle, keep=keep
-        )
+        runner = self.ctx.boxed(command.network) if self.ctx.boxed else self.ctx.runner
+        return await runner.run(argv, cwd=self.ctx.cwd, env=env, timeout=timeout, idle=idle, keep=keep)
 
 
 def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
@@ -126,6 +126,8 @@ def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
             f"command {name!r}: the program {ran.missing!r} is not there; nothing was run. If the set-up should "
             "have made it, ask"
         )
+    if ran.refused:
+        return "run.refused", f"command {name!r} was not run: {ran.refused[:300]}"
     if ran.idle:
         return "run.timeout", f"command {name!r} printed nothing for {command.idle:g} s and was ended"
     if ran.timed_out:
