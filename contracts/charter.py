@@ -10,6 +10,7 @@ from contracts.dialects import Dialect
 from contracts.explain import Checker
 from contracts.intent import IntentContract
 from contracts.paths import PathPolicy
+from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.state import StateSchema
 from contracts.task import Price, Task
@@ -36,6 +37,7 @@ class Charter:
     edit_checks: tuple[str, ...] = ()
     digests: dict[str, str] = field(default_factory=dict)
     checkers: dict[str, Checker] = field(default_factory=dict)
+    redactor: Redactor = field(default_factory=Redactor)
 
     def arguments(self, tool: str, args: JsonObject) -> list[str]:
         """What is wrong with the arguments of an allowed tool, in sentences; empty when they are valid."""

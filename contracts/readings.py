@@ -30,6 +30,7 @@ class GitReading(Frozen):
     tree   digest of HEAD and `dirty`: changes with every content change; no object is written for it.
     diff   pointer to the diff so far, `base..head`.
     links  dirty or tracked symlinks, path -> target (capped at 1,000).
+    secrets dirty path -> what looks like a secret in it and is not in HEAD's version; never the value.
     config digest of the repository's configuration, attributes and hooks: what could make a git run code.
     """
 
@@ -50,6 +51,7 @@ class GitReading(Frozen):
     tags: tuple[str, ...] = ()
     version: str | None = None
     links: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     config: str = ""
     problem: str | None = None
     took: float = 0.0

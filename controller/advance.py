@@ -26,6 +26,7 @@ from contracts.record import (
     UserNote,
 )
 from contracts.reply import Usage
+from contracts.secret_scan import redact_json
 from contracts.verdicts import (
     Allow,
     Change,
@@ -141,8 +142,8 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         validator_result=audit.result(change),
         retry_count=before.rejections,
         **audit.launched(change.launch),
-        state_patch=audit.part(change.transition, "state_patch"),
-        action=audit.part(change.transition, "action"),
+        state_patch=_without(change, "state_patch"),
+        action=_without(change, "action"),
         patch_bytes=audit.size(audit.part(change.transition, "state_patch")),
         digests=before.digests,
         durations=change.took,
@@ -182,6 +183,12 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         case Stop():
             halt = Halt(outcome=verdict.outcome, cause=verdict.cause, say=verdict.say, step=record.step)
             return _halted(record, halt, row)
+
+
+def _without(change: Gated, key: str) -> Any:
+    """A part of the reply for the audit; of a refused one without secrets."""
+    part = audit.part(change.transition, key)
+    return redact_json(part) if isinstance(change.verdict, Reject) else part
 
 
 def _rejected(

@@ -30,6 +30,7 @@ from contracts.schema_refs import BadSchema
 from contracts.state import StateSchema
 from contracts.task import AgentConfig, Check, Task, price_known
 from controller.contract_folder import contract_of
+from controller.given import given
 from controller.rig import Rig, Watch
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
@@ -204,14 +205,14 @@ def assemble(
     runtime = places.runtime
     env = child_environment({}, base=environ)
     plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, runtime, env, environ)
-    secrets = _secrets(task.agent_config(name), environ, places.base)
+    secrets = given(task.agent_config(name), environ, places.base)
     redact = Redactor(secrets)
     artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
     watch = watch or Watch()
     runner = ProcessRunner(runtime / "spool", artifacts, redact, watch=watch.output)
     box = plan.around(runner)
     setup = box.for_(task.workspace.setup.network)
-    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, setup, env)
+    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, setup, env, redact)
     repo = workspace.work
     context = ActionContext(
         root=places.worktree,
@@ -222,14 +223,15 @@ def assemble(
         commands=task.actions.commands,
         git=repo.reader(),
         limits=task.limits,
+        redactor=redact,
         boxed=box.for_,
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
-        task=replace(law, agent=made.profile),
+        task=replace(law, agent=made.profile, redactor=redact),
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
-        readers=_readers(task, workspace, box, context.cwd, env, law.paths),
+        readers=_readers(task, workspace, box, context, redact),
         store=open_store(loaded),
         workspace=workspace,
         artifacts=artifacts,
@@ -310,13 +312,13 @@ def _readers(
     task: Task,
     workspace: WorktreeWorkspace,
     box: SandboxPlan,
-    root: Path,
-    env: Mapping[str, str],
-    paths: PathPolicy,
+    context: ActionContext,
+    redact: Redactor,
 ) -> tuple[Reconciler, ...]:
-    repo = workspace.work
-    readers: list[Reconciler] = [found("reconcilers", "git")(repo.reader(), version_file=_version_file(task))]
-    readers.append(found("reconcilers", "view")(workspace.path, paths, task.limits.view))
+    repo, root, env = workspace.work, context.cwd, context.env
+    git = found("reconcilers", "git")(repo.reader(), version_file=_version_file(task), redactor=redact)
+    view = found("reconcilers", "view")(workspace.path, context.paths, task.limits.view, redact)
+    readers: list[Reconciler] = [git, view]
     if task.workspace.setup.run:
         readers.append(found("reconcilers", "setup")(workspace.setup_marker))
     for name, authority in task.authorities.items():
@@ -357,37 +359,3 @@ def _version_file(task: Task) -> tuple[str, str] | None:
                 raise ConfigError(f"authorities.{name}.options.version_file: {said[1]!r}: {error}") from None
             return said[0], said[1]
     return None
-
-
-CREDENTIALS = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CODEX_API_KEY",
-    "OPENAI_API_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-)
-
-
-def _secrets(config: AgentConfig, environ: Mapping[str, str], base: Path) -> dict[str, str]:
-    """Every value that is handed to the agent, by a name that may be shown: never to be stored or shown."""
-    given = config.options.get("env", ())
-    named = [config.token_env, config.api_key_env, *(given if isinstance(given, list) else ()), *CREDENTIALS]
-    secrets = {name: environ[name] for name in named if isinstance(name, str) and environ.get(name)}
-    if config.auth_file:
-        try:
-            login = json.loads((base / Path(config.auth_file).expanduser()).read_bytes())
-        except (OSError, ValueError):
-            login = {}  # the adapter's preflight says what is wrong with it
-        secrets |= {f"auth_file {key}": value for key, value in _texts(login)}
-    return secrets
-
-
-def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The long texts of a login file: tokens and keys."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _texts(inner, str(name))
-    elif isinstance(value, str) and len(value) >= 20:
-        yield key, value

@@ -14,6 +14,7 @@ from contracts.outcomes import Outcome
 from contracts.readings import CommandReading, GitReading, Need, Readings
 from contracts.record import Before, Entry, LaunchFacts, RunRecord, Staged
 from contracts.reply import Reply, ReplyClass, Usage
+from contracts.secret_scan import edits_refused, state_refused
 from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
 
 MAX_TRANSITION = 256 * 1024
@@ -277,6 +278,8 @@ def _invariants(candidate: object, task: Charter) -> Reject | None:
             "delete entries that no later step needs (null deletes)"
         )
         return Reject(layer="invariants", code="invariants.state_size", say=say)
+    if secret := state_refused(candidate, task.redactor):
+        return Reject(layer="invariants", code="invariants.secret", say=secret)
     views = candidate.get("view") if isinstance(candidate, dict) else None
     for name, view in (views or {}).items() if isinstance(views, dict) else ():
         if isinstance(view, dict) and view.get("from", 1) > view.get("to", view.get("from", 1)):
@@ -297,6 +300,8 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
     for path in paths_of(tool, args):
         if refused := task.paths.write(path, now.links):
             return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
+    if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
+        return Reject(layer="policy", code="policy.secret", say=secret)
     if (before.head, before.tree) != (now.head, now.tree):
         say = "the worktree changed while you were thinking: look at the authorities and decide again"
         return Reject(layer="policy", code="policy.stale", say=say)

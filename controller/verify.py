@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contracts.actions import ActionResult, Block
+from contracts.paths import matches
 from contracts.readings import (
     AFTER_CHECKS,
     CheckReading,
@@ -73,17 +74,22 @@ def _evidence(
         if git.head != staged.before.head:
             say = f"the branch moved from {staged.before.head[:12]} to {git.head[:12]} during the action"
             return Refuted(code="evidence.head_moved", say=say)
-        if refuted := _files(staged, result, changed):
+        if refuted := _files(staged, result, changed, git.secrets):
             return refuted
     if staged.tool == "finish":
         return _finish(staged, after)
     return Proven()
 
 
-def _files(staged: Staged, result: ActionResult, changed: dict[str, str | None]) -> Refuted | None:
+def _files(
+    staged: Staged, result: ActionResult, changed: dict[str, str | None], secrets: dict[str, str]
+) -> Refuted | None:
     """The promised digests are there, and nothing else changed. A command's own changes are allowed where the
     policy allows them; what it left elsewhere is put back, and said."""
     ran = bool(result.ran)
+    secret = [path for path in changed if path in secrets and not matches(path, staged.policy.secrets)]
+    if secret:
+        return Refuted(code="evidence.secret", say=secrets[secret[0]])
     wrong = [path for path, sha in result.promised.items() if changed.get(path, "") != sha]
     wrong = [path for path in wrong if not (ran and path in changed)]
     if wrong:

@@ -7,6 +7,8 @@ import os
 import re
 import stat
 import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -14,7 +16,9 @@ import anyio.to_thread
 from contracts.base import digest
 from contracts.ports import Ask
 from contracts.readings import GitReading
+from contracts.redact import Redactor
 from contracts.repository import GitReader, Position, Status
+from contracts.secret_scan import brought_in, say
 
 _CHUNK = 1 << 20
 _VERSION_BYTES = 1 << 20
@@ -33,10 +37,13 @@ class GitReconciler:
         name: str = "git",
         when: tuple[str, ...] = ("step",),
         version_file: tuple[str, str] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.name, self.when = name, when
         self._git, self._version_file = git, version_file
         self._digests: dict[tuple[str, int, int, int, int], str] = {}
+        self._redactor = redactor or Redactor()
+        self._scanned: dict[tuple[str, str, str], str] = {}
 
     async def read(self, ask: Ask) -> GitReading:
         """The reading; Temporary or Permanent when git can't say."""
@@ -67,6 +74,7 @@ class GitReconciler:
             tags=position.tags,
             version=self._version(),
             links={_shown(path): _shown(target) for path, target in sorted(links.items())[:1000]},
+            secrets=self._secrets(head, status.dirty, dirty),
             config=self._git.config_digest(),
             problem=self._problem(status, position),
             took=time.monotonic() - began,
@@ -98,6 +106,24 @@ class GitReconciler:
                 self._digests.clear()
             self._digests[key] = known
         return known, bool(found.st_mode & stat.S_IXUSR)
+
+    def _secrets(self, head: str, paths: Sequence[str], dirty: Mapping[str, str | None]) -> dict[str, str]:
+        """What the dirty files hold that HEAD's do not. Each content is looked at once; git is asked only for
+        a file in which there is something."""
+        found: dict[str, str] = {}
+        for path in paths:
+            place, sha = self._git.root / path, dirty[_shown(path)]
+            if sha is None or place.is_symlink() or not place.is_file():
+                continue
+            key = (head, path, sha)
+            if key not in self._scanned:
+                new = brought_in(
+                    _start(place), partial(self._git.show, head, path), self._redactor, path=_shown(path)
+                )
+                self._scanned[key] = say(new) if new else ""
+            if self._scanned[key]:
+                found[_shown(path)] = self._scanned[key]
+        return found
 
     def _version(self) -> str | None:
         if self._version_file is None:
@@ -131,6 +157,13 @@ class GitReconciler:
 def _shown(path: str) -> str:
     """A path that JSON can hold: bytes that are not UTF-8 as `\\xff`, which no path policy lets through."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _start(path: Path) -> bytes:
+    """A file's first 4 MiB."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(4 << 20)
 
 
 def _sha256(path: Path) -> str:

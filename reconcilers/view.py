@@ -12,6 +12,7 @@ from contracts.paths import PathPolicy, normalise
 from contracts.ports import Ask
 from contracts.ranges import numbered
 from contracts.readings import ViewPiece, ViewReading
+from contracts.redact import Redactor
 
 MAX_VIEWS = 6
 MAX_FILE = 8 * 1024 * 1024
@@ -25,8 +26,9 @@ class ViewReconciler:
     name = "view"
     when = ("step",)
 
-    def __init__(self, root: Path, paths: PathPolicy, limit: int) -> None:
+    def __init__(self, root: Path, paths: PathPolicy, limit: int, redactor: Redactor | None = None) -> None:
         self._root, self._paths, self._limit = root, paths, limit
+        self._redactor = redactor or Redactor()
 
     async def read(self, ask: Ask) -> ViewReading:
         return await anyio.to_thread.run_sync(self._read, ask)
@@ -78,4 +80,4 @@ class ViewReconciler:
             data = place.read_bytes()
         except OSError as error:
             return f"it can't be read: {error.strerror}"
-        return "it is binary" if b"\0" in data[:8192] else data
+        return "it is binary" if b"\0" in data[:8192] else self._redactor.redact(data, keep_lines=True)

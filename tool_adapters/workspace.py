@@ -13,6 +13,7 @@ import anyio.to_thread
 from contracts.errors import ConfigError, Lost
 from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
+from contracts.redact import Redactor
 from contracts.repository import Status
 from contracts.task import Setup, Task
 from contracts.text import clean, cut
@@ -50,7 +51,9 @@ class WorktreeWorkspace:
         env: Mapping[str, str],
         setup: Setup | None = None,
         copy: Sequence[str] = (),
+        redactor: Redactor | None = None,
     ) -> None:
+        self._redactor = redactor or Redactor()
         self.branch, self.path, self.author = branch, path, author
         self.work = Repo(path)
         self._runtime = runtime
@@ -62,7 +65,14 @@ class WorktreeWorkspace:
 
     @classmethod
     def of(
-        cls, task: Task, repo: Path, worktree: Path, runtime: Path, runner: Runner, env: Mapping[str, str]
+        cls,
+        task: Task,
+        repo: Path,
+        worktree: Path,
+        runtime: Path,
+        runner: Runner,
+        env: Mapping[str, str],
+        redactor: Redactor | None = None,
     ) -> WorktreeWorkspace:
         """The workspace of a task."""
         asked = task.workspace
@@ -77,6 +87,7 @@ class WorktreeWorkspace:
             env=env,
             setup=asked.setup,
             copy=asked.copy_in,
+            redactor=redactor,
         )
 
     @property
@@ -173,7 +184,7 @@ class WorktreeWorkspace:
         """See ports.Workspace."""
         raw, total = await _thread(lambda: self.work.diff(old, new, limit=max(limit, _DIFF_READ)))
         note = f"\n… the diff goes on for {total - len(raw):,} bytes" if total > len(raw) else ""
-        return cut(clean(raw), limit - len(note.encode())) + note
+        return cut(clean(self._redactor.redact(raw)), limit - len(note.encode())) + note
 
     async def contains(self, commit: str, tip: str) -> bool:
         """See ports.Workspace."""
