@@ -279,7 +279,7 @@ def _unknown(
     )
     say = f"{unknown.say} (look, then: controller answer {entry.id} {HAPPENED}, or {DID_NOT})"
     halt = Halt(outcome=Outcome.blocked, cause="unknown", say=say, step=record.step)
-    staged = staged.model_copy(update={"ruling": None})
+    staged = staged.model_copy(update={"ruling": None, "launch": None})  # told and charged by this row
     record = record.model_copy(update={"queue": (*record.queue, entry), "staged": staged})
     return _halted(record, halt, row.model_copy(update={"tool_result": "unknown"}))
 

@@ -3,11 +3,10 @@ names is loaded."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,6 +24,8 @@ from tool_adapters.agents.binary import version_beside
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
+from tool_adapters.sandbox_box import Refused
+from tool_adapters.sandbox_probe import find_sandbox
 
 MEASURED = {"claude": "2.1.332", "codex": "0.171.0"}  # the versions that the adapters were measured on
 GIT_NEEDED = (2, 31)
@@ -138,8 +139,12 @@ def _space(health: Health, place: Path) -> None:
 
 
 def _sandbox(health: Health) -> None:
-    program = "sandbox-exec" if sys.platform == "darwin" else "bwrap"
-    health.sandbox = {"program": program, "path": shutil.which(program), "used": False}
+    box = find_sandbox(os.environ)
+    if isinstance(box, Refused):
+        health.sandbox = {"kind": None, "why": box.reason, "hint": box.install}
+        health.notices.append(f"no sandbox: {box.reason} ({box.install})")
+    else:
+        health.sandbox = {"kind": str(box), "program": str(box.program)}
 
 
 def _task(health: Health, task: Path | None, scratch: Path) -> None:
@@ -195,11 +200,7 @@ def _text(health: Health) -> str:
         )
     inodes = f", {health.inodes_free:,} inodes" if health.inodes_free else ""
     lines.append(f"disk       {size(health.disk_free)} free{inodes}")
-    place = health.sandbox["path"]
-    lines.append(
-        f"sandbox    {health.sandbox['program']} "
-        + (f"at {place}; not used yet" if place else "not found; not used yet")
-    )
+    lines.append(f"sandbox    {health.sandbox['kind'] or 'none'}")
     if health.task:
         lines.append(
             f"task       {health.task['name']}: agent {health.task['agent']}, pays: {health.task['pays'] or 'unknown'}"

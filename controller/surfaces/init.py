@@ -23,6 +23,8 @@ from controller.surfaces.validate import inspect
 from controller.surfaces.words import plain
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
+from tool_adapters.sandbox_box import Found, Refused
+from tool_adapters.sandbox_probe import find_sandbox
 
 CONTRACT = ".agent-contract"
 TEMPLATES = BUILTIN
@@ -61,18 +63,26 @@ def init(wishes: Wishes) -> int:
         path.removeprefix(f"{inner}/") for path in listed if inner == "." or path.startswith(f"{inner}/")
     ]
     repo = os.path.relpath(top, here.resolve())
-    text = task_text(wishes, seen, payer, base, with_contract, repo, test_globs(files))
+    box = find_sandbox(os.environ)
+    boxed = not isinstance(box, Refused)
+    text = task_text(wishes, seen, payer, base, with_contract, repo, test_globs(files), boxed)
     written = [TASK_FILE]
     if with_contract:
         written += _write_contract(wishes)
     Path(TASK_FILE).write_text(text, "utf-8")
     print(f"wrote {', '.join(written)}: {seen.language} project, base {base}, agent {payer.agent}")
-    print("sandbox: none: commands and checks run with your rights")
+    print(_said_of(box))
     if payer.missing:
         print(f"agent {payer.agent} lacks a credential: {payer.missing}")
     if seen.test is None and not wishes.test:
         print("no test command was recognised: add a check with role: guard")
     return _proven(wishes)
+
+
+def _said_of(box: Found | Refused) -> str:
+    if isinstance(box, Refused):
+        return f"sandbox: none: commands and checks run with your rights ({box.reason}; {box.install})"
+    return f"sandbox: {box}: commands and checks see the worktree and the system's programs, and write nowhere else"
 
 
 def _preflight(wishes: Wishes, here: Path) -> tuple[str, Path]:
@@ -150,6 +160,7 @@ def task_text(
     with_contract: bool,
     repo: str = ".",
     pins: Sequence[str] = (),
+    boxed: bool = True,
 ) -> str:
     """The text of task.yaml. Read back at once by `init`."""
     test: Line | None = wishes.test or seen.test
@@ -168,7 +179,9 @@ def task_text(
         f"  base: {_value(base)}",
         '  scope: ["**"]               # what may be changed',
         *_setup(seen),
-        "sandbox: {mode: none}         # commands and checks run with your rights",
+        "sandbox: {mode: required}     # commands and checks see the worktree, write nowhere else, have no network"
+        if boxed
+        else "sandbox: {mode: none}         # commands and checks run with your rights",
     ]
     if wishes.template in ("batch", "warehouse"):
         parts += [

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 
+from contracts.base import JsonObject
+from contracts.errors import ConfigError
 from contracts.paths import matches
 from contracts.task import Check
-from controller.assemble import pins, policy
+from contracts.units import argv_of
+from controller.assemble import Places, pins, policy
 from controller.taskfile import LoadedTask
 from tool_adapters.git import ReadOnlyRepo
+from tool_adapters.process import child_environment
+from tool_adapters.sandbox import SandboxPlan
 
 RUNNERS = re.compile(r"\b(pytest|unittest|nose2|tox|nox|jest|vitest|mocha|npm|yarn|pnpm|go|cargo)\b")
 TESTS = re.compile(r"(^|/)(tests?|__tests__|spec)/|(^|/)test_[^/]*$|[._-](test|spec)\.[a-z]+$|_test\.[a-z]+$")
@@ -77,3 +83,22 @@ def tracked(loaded: LoadedTask, repo: ReadOnlyRepo) -> list[str]:
         for path in repo.files()
         if not prefix or path.startswith(prefix + "/")
     ]
+
+
+def boxed(loaded: LoadedTask) -> JsonObject:
+    """The sandbox that is used here, and what its commands and checks see beside the worktree: path, mode, why."""
+    task, places = loaded.task, Places.of(loaded)
+    env = child_environment({})
+    try:
+        plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, places.runtime, env, os.environ)
+    except ConfigError as error:
+        return {"kind": f"none: {error}", "mounts": []}
+    runs = [
+        *(command.run for command in task.actions.commands.values()),
+        *(check.run for check in task.checks),
+    ]
+    if plan.found is None:
+        return {"kind": plan.kind, "mounts": []}
+    seen = (mount for run in runs for mount in plan.mounts(argv_of(run), places.worktree, env))
+    mounts = dict.fromkeys(f"{mount.path} {mount.mode}: {mount.why}" for mount in seen)
+    return {"kind": plan.kind, "mounts": list(mounts)}

@@ -98,11 +98,11 @@ async def _worked(
             agent=rig.agent.profile.name,
             model=rig.agent.profile.model,
             credential=rig.agent.profile.credential,
-            sandbox=law.task.sandbox.mode,
+            sandbox=rig.sandbox,
         )
     )
-    if law.task.sandbox.mode == "none" and not (before is not None and before.finished and not new):
-        reporter.note(NO_SANDBOX)
+    if not (before is not None and before.finished and not new):
+        reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
     last: list[RunRecord | None] = [None if opens else before]
     began = [time.monotonic()]
 

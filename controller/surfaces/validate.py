@@ -86,6 +86,7 @@ def validate(task: Path | None, *, as_json: bool, show_effective: bool, prove: b
 
 def _effective(loaded: LoadedTask, as_json: bool) -> int:
     shown = effective(loaded.task)
+    shown["sandbox"] = {**shown.get("sandbox", {}), **outlook.boxed(loaded)}
     if as_json:
         print(orjson.dumps(shown).decode())
         return 0

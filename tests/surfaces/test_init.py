@@ -37,9 +37,9 @@ def test_init_writes_a_task_that_is_proven_and_runs(python: Shell) -> None:
     made = python("init", "--agent", "command", "--goal", "x is 2", "--done", "grep -q 2 pkg/__init__.py")
     assert made.code == 0, made.err + made.out
     assert "check tests: proven to see the worktree" in made.out
-    assert made.out.splitlines()[-1] == "next: controller run" and "sandbox: none" in made.out
+    assert made.out.splitlines()[-1] == "next: controller run" and "sandbox: " in made.out
     task = read_task(python.repo / "task.yaml").task
-    assert (task.workspace.base, task.sandbox.mode, task.goal) == ("trunk", "none", "x is 2")
+    assert (task.workspace.base, task.sandbox.mode, task.goal) == ("trunk", "required", "x is 2")
     assert [(check.name, check.role, check.must_notice) for check in task.checks] == [
         ("done", "goal", None),
         ("tests", "guard", "pkg/__init__.py"),

@@ -73,7 +73,7 @@ class Ended:
     def completes(self, whole: Whole) -> tuple[int, list[str]]:
         """Called again, with nothing that hangs: (exit code in the end, faults)."""
         (self.world.home / "hang").unlink()
-        return finish(self.world, self.victims, 12)[-1], self.world.faults(whole)
+        return finish(self.world, self.victims)[-1], self.world.faults(whole)
 
 
 @contextmanager

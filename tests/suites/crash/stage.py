@@ -308,8 +308,9 @@ class Victims:
         self._server.wait(60)
 
 
-def finish(world: World, victims: Victims, calls: int = 8, **more: Any) -> list[int]:
-    """`controller run` again and again until an outcome that calling again does not change; the exit codes."""
+def finish(world: World, victims: Victims, calls: int = 16, **more: Any) -> list[int]:
+    """`controller run` again and again until an outcome that calling again does not change; the exit codes. A lock
+    that a killed git left is respected for ten seconds: until then they are 6."""
     codes: list[int] = []
     while len(codes) < calls:
         codes.append(victims.run(world.call("run", **more)))
