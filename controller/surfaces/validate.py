@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from contracts.base import JsonObject
 from contracts.bounds import advice, check_bounded, worst_case_bytes
 from contracts.charter import Charter
 from contracts.errors import ConfigError, ControllerError
@@ -57,6 +58,7 @@ class Report:
     prompt_tokens: int = 0
     agents: list[AgentBound] = field(default_factory=list)
     steps: int = 0
+    sandbox: JsonObject = field(default_factory=dict)
     proven: dict[str, bool] | None = None
 
     @property
@@ -86,7 +88,6 @@ def validate(task: Path | None, *, as_json: bool, show_effective: bool, prove: b
 
 def _effective(loaded: LoadedTask, as_json: bool) -> int:
     shown = effective(loaded.task)
-    shown["sandbox"] = {**shown.get("sandbox", {}), **outlook.boxed(loaded)}
     if as_json:
         print(orjson.dumps(shown).decode())
         return 0
@@ -96,7 +97,9 @@ def _effective(loaded: LoadedTask, as_json: bool) -> int:
     yaml.default_flow_style = None
     yaml.width = 110
     yaml.dump(shown, out)
-    sys.stdout.write(out.getvalue())
+    box = outlook.boxed(loaded)
+    told = [f"sandbox here: {box['kind']}", *(f"  {mount}" for mount in box["mounts"])]
+    sys.stdout.write(out.getvalue() + "".join(f"# {line}\n" for line in told))
     return 0
 
 
@@ -124,6 +127,7 @@ def inspect(loaded: LoadedTask) -> Report:
     if not report.problems:
         files = outlook.tracked(loaded, repository(loaded))
         report.problems += list(outlook.problems(loaded, files))
+        report.sandbox = outlook.boxed(loaded)
         report.warnings += list(outlook.warnings(loaded, files))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
     report.warnings += list(_warnings(loaded, report))
