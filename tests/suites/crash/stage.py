@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -281,8 +280,6 @@ class Victims:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._ended = threading.Event()
-        self._status = 0
 
     def start(self, asked: Json) -> int:
         """The pid of the victim."""
