@@ -150,9 +150,6 @@ async def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> 
     db.execute("BEGIN")
     db.executemany("INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)", rows)
     db.execute("COMMIT")
-    record = await store.load(run)
-    assert record is not None and rig.lease is not None
-    await store.swap(record.model_copy(update={"rows": length, "chain": prev}), None, rig.lease)
     have = int(git(root, "rev-list", "--count", f"main..{branch}"))
     feed = b""
     for n in range(have, length):
@@ -166,6 +163,10 @@ async def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> 
         feed += b"\n"
     if feed:
         git(root, "fast-import", "--quiet", feed=feed)
+    record = await store.load(run)
+    assert record is not None and rig.lease is not None
+    grown = {"rows": length, "chain": prev, "head": git(root, "rev-parse", branch).strip()}
+    await store.swap(record.model_copy(update=grown), None, rig.lease)
 
 
 class Subject:

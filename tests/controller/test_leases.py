@@ -31,8 +31,7 @@ def test_a_sleeper_is_ended_after_its_lease_and_never_before(tmp_path: Path) -> 
 
 
 TREE = """
-import os, subprocess, sys, time
-
+import os, subprocess, time
 quiet = {"stdout": subprocess.DEVNULL}
 sleep = ["sleep", "600"]
 a = subprocess.Popen(sleep, **quiet)

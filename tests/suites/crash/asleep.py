@@ -41,9 +41,12 @@ class Pair:
 
     def taken(self, name: str, point: str) -> tuple[list[int], int, list[str]]:
         """On the same host: (exit codes of the taker, how the sleeper ended, faults)."""
-        world, _ = self.sleeping(name, point)
+        world, pid = self.sleeping(name, point)
         codes = finish(world, self.taker)
-        faults = world.faults(self.whole)
+        faults = world.faults(self.whole) if codes[-1] == 0 else [world.said()]
+        if stat(pid) == "T":
+            faults.append("left alive: the sleeper")
+            os.kill(pid, signal.SIGKILL)
         return codes, self.sleeper.wait(), faults
 
     def woken(self, name: str, point: str) -> tuple[list[int], int, list[str]]:
