@@ -12,10 +12,11 @@ from contracts.merge import Path as FieldPath
 from contracts.merge import depth, merge, removed_paths, touched_paths
 from contracts.outcomes import Outcome
 from contracts.readings import CommandReading, GitReading, Need, Readings
-from contracts.record import Before, Entry, LaunchFacts, RunRecord, Staged
-from contracts.reply import Reply, ReplyClass, Usage
+from contracts.record import Before, Entry, RunRecord, Staged
+from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import edits_refused, state_refused
 from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
+from controller.charge import facts
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
@@ -44,9 +45,12 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         or hostile(record, fresh)
         or judge(record, seen, fresh, reply.transition, task)
     )
+    if isinstance(verdict, Reject) and verdict.excerpt:  # what it quotes is shown in the next prompt
+        clear = task.redactor.redact_text(verdict.excerpt)
+        verdict = verdict.model_copy(update={"excerpt": clear})
     return Gated(
         verdict=verdict,
-        launch=_facts(record, reply, task),
+        launch=facts(record, reply, task),
         transition=reply.transition,
         reply_text=reply.raw.text,
         class_=str(reply.raw.cls),
@@ -366,35 +370,3 @@ def _ask(record: RunRecord, staged: Staged, fresh: Readings, task: Charter) -> V
         opened=fresh.at,
     )
     return Confirm(entry=entry)
-
-
-# ---- what the launch cost ---------------------------------------------------------------------------------
-def _facts(record: RunRecord, reply: Reply, task: Charter) -> LaunchFacts:
-    charged, estimated = charge(record, reply.raw.usage, task)
-    return LaunchFacts(
-        agent=reply.agent,
-        prompt_digest=record.reserve.prompt_digest if record.reserve else "",
-        prompt_bytes=record.reserve.prompt_bytes if record.reserve else 0,
-        usage=reply.raw.usage,
-        charged=charged,
-        estimated=estimated,
-    )
-
-
-def charge(record: RunRecord, usage: Usage, task: Charter) -> tuple[Usage, bool]:
-    """What a launch is charged, and whether any of it is the reserve because it was not reported. An unknown
-    cost is never zero."""
-    reserve = record.reserve.usage if record.reserve else Usage()
-    tokens_known = usage.input is not None and usage.output is not None
-    input = usage.input if usage.input is not None else reserve.input or 0
-    cached = usage.cached or 0
-    output = usage.output if usage.output is not None else reserve.output or 0
-    money, known = usage.usd_micro, usage.usd_micro is not None
-    if money is None and task.price is not None and tokens_known:
-        fresh_input = max(0, input - cached)
-        price = task.price
-        money, known = round(fresh_input * price.input + cached * price.cached + output * price.output), True
-    if money is None:
-        money = reserve.usd_micro or 0
-    estimated = not tokens_known or (not known and task.price_known)
-    return Usage(input=input, cached=cached, output=output, usd_micro=money), estimated

@@ -8,7 +8,7 @@ import orjson
 
 from contracts.readings import CheckReading, UnknownReading
 from controller.assemble import assemble
-from controller.loop import read_checks
+from controller.opening import read_checks
 from controller.surfaces.locate import load, wait_for
 from controller.surfaces.progress import for_stderr
 from controller.surfaces.watched import watched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.errors import ConfigError
 from contracts.readings import EVERYTHING
 from contracts.record import CheckState, RunRecord
-from controller import loop
+from controller import opening
 from controller.assemble import assemble
 from controller.claim import claim
 from controller.refresh import refresh
@@ -49,5 +49,5 @@ async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[s
         )
         readings = await refresh(record, rig.readers, need=EVERYTHING)
         await fence.workspace.undo(at.head, seen=readings.tip)
-        states = loop.baseline(rig, readings)
-        return states, await loop.prove(record, rig, fence, states)
+        states = opening.baseline(rig, readings)
+        return states, await opening.prove(record, rig, fence, states)

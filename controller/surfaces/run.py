@@ -12,6 +12,7 @@ from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
 from controller.assemble import assemble
+from controller.opening import Options
 from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
@@ -115,7 +116,7 @@ async def _worked(
             reporter.shown.step(told)
             reporter.tell(told)
 
-    options = loop.Options(new=new, retry=retry, limit=steps, by=who())
+    options = Options(new=new, retry=retry, limit=steps, by=who())
     try:
         end = await loop.run(rig, options, after_step)
     except NoRoom as error:

@@ -18,7 +18,7 @@ import anyio
 from contracts.reply import AgentReply, Prompt, ReplyClass, Usage
 from controller.assemble import assemble
 from controller.claim import release
-from controller.loop import Options, opened
+from controller.opening import Options, opened
 from controller.rig import Rig
 from controller.step import step
 from controller.stores.mirror import chain

@@ -18,7 +18,8 @@ from contracts.reply import AgentReply, Reply, ReplyClass, Usage
 from contracts.state import StateSchema
 from contracts.verdicts import Allow, Confirm, Defer, Reject, Stop, Verdict
 from controller.assemble import charter
-from controller.gate import charge, gate, judge
+from controller.charge import charge
+from controller.gate import gate, judge
 from controller.taskfile import read_task
 from tests.controller.world import TASK, action, edit, finish
 
@@ -322,3 +323,10 @@ def test_whatever_is_allowed_keeps_schema_and_locked_fields(law: Charter, transi
     else:
         assert isinstance(found, Reject)
     assert before == record(law)
+
+
+def test_a_quoted_reply_holds_no_secret(law: Charter) -> None:
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    reply = a_reply(law, AgentReply(cls=ReplyClass.INVALID, message="no JSON", text=f"the key is {token} and"))
+    verdict = gate(record(law), git(), git(), reply, law).verdict
+    assert isinstance(verdict, Reject) and "the key is" in verdict.excerpt and token not in verdict.excerpt

@@ -16,7 +16,7 @@ from contracts.record import Answer, RunRecord, StopRequest
 from contracts.reply import AgentReply, ReplyClass, Usage
 from contracts.task import Check
 from controller.assemble import RUNNER_CONFIG, pins
-from controller.loop import Options, opened
+from controller.opening import Options, opened
 from controller.stores.sqlite import SqliteStore
 from tests.controller.world import FILES, TASK, World, action, edit, finish
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from controller.assemble import assemble
-from controller.loop import Options, run
+from controller.loop import run
+from controller.opening import Options
 from controller.rig import Rig
 from controller.taskfile import LoadedTask, read_task
 

@@ -1,0 +1,38 @@
+"""charge: what a launch costs, from what the agent reported, the task's price, or the reserve. Pure."""
+
+from __future__ import annotations
+
+from contracts.charter import Charter
+from contracts.record import LaunchFacts, RunRecord
+from contracts.reply import Reply, Usage
+
+
+def facts(record: RunRecord, reply: Reply, task: Charter) -> LaunchFacts:
+    charged, estimated = charge(record, reply.raw.usage, task)
+    return LaunchFacts(
+        agent=reply.agent,
+        prompt_digest=record.reserve.prompt_digest if record.reserve else "",
+        prompt_bytes=record.reserve.prompt_bytes if record.reserve else 0,
+        usage=reply.raw.usage,
+        charged=charged,
+        estimated=estimated,
+    )
+
+
+def charge(record: RunRecord, usage: Usage, task: Charter) -> tuple[Usage, bool]:
+    """What a launch is charged, and whether any of it is the reserve because it was not reported. An unknown
+    cost is never zero."""
+    reserve = record.reserve.usage if record.reserve else Usage()
+    tokens_known = usage.input is not None and usage.output is not None
+    input = usage.input if usage.input is not None else reserve.input or 0
+    cached = usage.cached or 0
+    output = usage.output if usage.output is not None else reserve.output or 0
+    money, known = usage.usd_micro, usage.usd_micro is not None
+    if money is None and task.price is not None and tokens_known:
+        fresh_input = max(0, input - cached)
+        price = task.price
+        money, known = round(fresh_input * price.input + cached * price.cached + output * price.output), True
+    if money is None:
+        money = reserve.usd_micro or 0
+    estimated = not tokens_known or (not known and task.price_known)
+    return Usage(input=input, cached=cached, output=output, usd_micro=money), estimated

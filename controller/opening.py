@@ -1,0 +1,300 @@
+"""opening: the run to work on. A new one with every check's baseline and the proof that guards see the worktree, or
+the newest, caught up with what happened since: its branch, its task, a halt whose cause is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+
+from contracts.errors import ConfigError, Unavailable
+from contracts.outcomes import Outcome
+from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
+from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
+from contracts.verdicts import Decided
+from controller.claim import claim
+from controller.commit import commit
+from controller.gate import GIT_CONFIG, MOVED
+from controller.refresh import is_check, refresh
+from controller.rig import Fence, Rig
+
+EDITED = "task_edited"
+PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
+
+
+@dataclass(frozen=True)
+class Options:
+    """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
+    that no answer lifts. limit: at most so many steps in this call (None: no limit). patience: seconds."""
+
+    new: bool = False
+    retry: bool = False
+    limit: int | None = None
+    patience: float = PATIENCE
+    by: str = ""
+
+
+async def opened(rig: Rig, options: Options) -> RunRecord:
+    """The run to work on: the newest one, its halt lifted where the cause is gone, or a new one."""
+    name = rig.task.task.name
+    found = await rig.store.load(name)
+    if found is None or not found.finished or options.new:
+        rig.room()
+    async with claim(name, rig) as fence:
+        record = await rig.store.load(name)
+        if record is not None and options.new and not record.finished:
+            await _given_up(record, rig, options, fence)
+        if record is None or options.new:
+            return await _begin(rig, fence, record, options)
+        wrong = rig.task.schema.errors(record.state)
+        if wrong:
+            raise ConfigError(f"the state of run {record.run} does not fit the schema any more: {wrong[0]}")
+        if broken := await _chain(record, rig):
+            raise Unavailable(
+                f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
+            )
+        record = await _caught_up(record, options, fence)
+        record = await _same_task(record, rig, options, fence)
+        if record.staged is None and fence.opened.dirty:
+            kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
+            fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
+        return await _lifted(record, rig, options, fence)
+
+
+async def _chain(record: RunRecord, rig: Rig) -> str:
+    """What is wrong with the audit of an unfinished run; empty when it holds."""
+    verify = getattr(rig.store, "verify", None)
+    wrong = await verify(record.run) if verify and not record.finished else []
+    return "; ".join(wrong[:3])
+
+
+async def _caught_up(record: RunRecord, options: Options, fence: Fence) -> RunRecord:
+    """With the branch where it stands now. Commits on top of the run's work are taken over and said; a branch
+    that lost the run's work is for a person."""
+    tip = fence.opened.head
+    if record.staged is not None or record.finished or tip == record.head:
+        return record
+    if not await fence.workspace.contains(record.head, tip):
+        raise ConfigError(
+            f"branch {record.branch} stands at {tip[:12]} and does not hold the run's work, {record.head[:12]}",
+            hint=f"`git branch -f {record.branch} {record.head[:12]}` with the worktree removed brings it back; "
+            "`controller run --new` begins anew",
+        )
+    what = f"the branch moved from {record.head[:12]} to {tip[:12]} by somebody else's commits: taken over"
+    fence.watch.note(what)
+    halt = None if record.halt and record.halt.cause == MOVED else record.halt
+    moved = record.model_copy(update={"head": tip})
+    return await commit(moved, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
+
+
+async def _same_task(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
+    """A task that was edited since the last call is said and written down. What the run is judged by (its checks,
+    its intent) is for a person to confirm: the edit may be the agent's."""
+    now = rig.task.digests
+    changed = [name for name in now if record.digests.get(name, now[name]) != now[name]]
+    waiting = record.halt is not None and record.halt.cause == EDITED
+    if record.finished or not (changed or waiting):
+        return record
+    what = f"the task was edited since the last call: {', '.join(changed) or 'and is as it was again'}"
+    judged = [name for name in ("checks", "intent") if name in changed]
+    if judged and not options.retry:
+        say = f"{what}; look at the {' and the '.join(judged)}, then `controller run --retry` takes them as they are"
+        halt = Halt(outcome=Outcome.blocked, cause=EDITED, say=say, step=record.step)
+        return await commit(record, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
+    fence.watch.note(what)
+    left = None if waiting else record.halt
+    digests = {name: now[name] for name in changed}
+    decided = Decided(what=what, by=options.by, halt=left, at=fence.now, digests=digests)
+    return await commit(record, decided, fence)
+
+
+async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> None:
+    """An unfinished run that `--new` leaves behind: said and written down. `start_over` keeps its branch."""
+    if fence.opened.dirty:
+        await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
+    rig.watch.note(f"run {record.run} is given up unfinished at step {record.step}")
+    say = "given up for a new run (--new)"
+    halt = Halt(outcome=Outcome.failed, cause="given up", say=say, step=record.step)
+    record = record.model_copy(update={"staged": None, "reserve": None})
+    await commit(record, Decided(what="given up", by=options.by, halt=halt, at=fence.now), fence)
+
+
+async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
+    """Without the halt whose cause is gone."""
+    halt = record.halt
+    if halt is None or record.finished:
+        return record
+    what = ""
+    match halt.outcome:
+        case Outcome.budget_exhausted if _limit(rig, halt.limit) > halt.value:
+            what = f"budgets.{halt.limit} was raised to {_limit(rig, halt.limit):g}"
+        case Outcome.failed | Outcome.stuck if options.retry:
+            what = f"{halt.outcome} lifted by --retry"
+        case Outcome.blocked if options.retry and not any(entry.status == "open" for entry in record.queue):
+            what = "blocked lifted by --retry"
+        case Outcome.interrupted | Outcome.terminated | Outcome.config_error | Outcome.internal_error:
+            what = f"{halt.outcome} lifted by running again"
+    if not what:
+        return record
+    digests = {}
+    if halt.cause == GIT_CONFIG:
+        git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
+        digests = {GIT_CONFIG: git.config} if git else {}
+    return await commit(record, Decided(what=what, by=options.by, at=fence.now, digests=digests), fence)
+
+
+def _limit(rig: Rig, name: str) -> float:
+    value = getattr(rig.task.task.budgets, name, None)
+    return float("inf") if value is None else float(value)
+
+
+async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Options) -> RunRecord:
+    """A new run after `last`: every check's baseline, the proof that guards see the worktree, and
+    `nothing_to_do`. What the day cost so far is taken over."""
+    law, at, number = rig.task, fence.opened, last.number + 1 if last else 1
+    if last is None and at.head != at.base:
+        if not options.new:
+            raise Unavailable(
+                f"there is no record of the run whose work is on branch {at.branch}",
+                hint="`controller state recover` rebuilds it; `run --new` begins at the base and keeps the old tip",
+            )
+        number = 2  # `start_over` keeps what is there
+    day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro) if last else Spend()
+    if at.dirty:
+        kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
+        rig.watch.note(f"the worktree held changes that no step made; kept as {kept}")
+    if number > 1 and (kept := await fence.workspace.start_over(f"{law.task.name}/run-{number - 1}")):
+        rig.watch.note(f"the branch starts again at the base; the earlier run's tip is kept as {kept}")
+    record = RunRecord(
+        task=law.task.name,
+        run=f"{law.task.name}@{at.base[:12]}#{number}",
+        number=number,
+        opened=fence.now,
+        base=at.base,
+        branch=at.branch,
+        head=at.base if number > 1 else at.head,
+        state=law.schema.initial(),
+        spent=day,
+        digests=dict(law.digests),
+    )
+    for notice in (*at.notices, *limits(rig)):
+        rig.watch.note(notice)
+    rig.watch.note("reading every check as it is now")
+    readings = await refresh(record, rig.readers, need=EVERYTHING)
+    await fence.workspace.undo(record.head, seen=readings.tip)
+    states = baseline(rig, readings)
+    proofs = await prove(record, rig, fence, states)
+    states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
+    digests = record.digests | ({GIT_CONFIG: readings.git.config} if readings.git else {})
+    record = record.model_copy(update={"checks": states, "digests": digests, "progress": Progress()})
+    halt = None
+    if all(state.passed for state in states.values() if state.role == "goal"):
+        say = "every goal is green already"
+        halt = Halt(outcome=Outcome.nothing_to_do, cause="goals are green", say=say)
+    decided = Decided(
+        what="run opened",
+        halt=halt,
+        at=fence.now,
+        extra={
+            "base": at.base,
+            "record": record.model_dump(mode="json", exclude={"inbox"}),
+            "checks": {name: state.passed for name, state in states.items()},
+            "agent": law.agent.name,
+            "credential": law.agent.credential,
+            "sandbox": rig.sandbox,
+        },
+    )
+    return await commit(record, decided, fence)
+
+
+def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
+    """How each check stands at the start. Raises ConfigError for a red guard that the task does not accept,
+    Unavailable for a check that can't be read."""
+    states: dict[str, CheckState] = {}
+    for check in rig.task.task.checks:
+        reading = readings.items.get(check.name)
+        if not isinstance(reading, CheckReading):
+            why = reading.why if isinstance(reading, UnknownReading) else "no reader has that name"
+            raise Unavailable(f"check {check.name!r} can't be read: {why}")
+        if check.role == "guard" and not reading.passed and check.baseline != "accept":
+            raise ConfigError(
+                f"guard {check.name!r} is red before anything was changed: {reading.why}\n{reading.text[-1500:]}",
+                hint="mend it, or write `baseline: accept`",
+            )
+        states[check.name] = CheckState(
+            role=check.role,
+            baseline=reading.passed,
+            baseline_counts=reading.counts,
+            passed=reading.passed,
+            why=reading.why[:300],
+            counts=reading.counts,
+        )
+    return states
+
+
+async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, CheckState]) -> dict[str, bool]:
+    """Each guard with a `must_notice` file is run again with that file made invalid: it must go red, or it
+    does not look at the worktree at all. Raises ConfigError when it stays green."""
+    noticed: dict[str, bool] = {}
+    for check in rig.task.task.checks:
+        if check.must_notice is None:
+            if check.role == "guard":
+                rig.watch.note(
+                    f"guard {check.name!r} has no must_notice file: nothing proves that it sees the worktree"
+                )
+            continue
+        if not states[check.name].passed:
+            continue
+        rig.watch.note(f"proving that {check.name!r} notices a broken {check.must_notice}")
+        await fence.workspace.spoil(check.must_notice)
+        broken = Readings(at=0.0)
+        try:
+            broken = await refresh(record, rig.readers, need=Need(names=(check.name,)))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await fence.workspace.undo(record.head, seen=broken.tip)
+        reading = broken.items.get(check.name)
+        noticed[check.name] = isinstance(reading, CheckReading) and not reading.passed
+        if not noticed[check.name]:
+            raise ConfigError(
+                f"check {check.name!r} stays green with {check.must_notice} made invalid: it does not see the worktree",
+                hint="an editable install or a path of another checkout? install it in workspace.setup",
+            )
+    return noticed
+
+
+def limits(rig: Rig) -> tuple[str, ...]:
+    """The budgets as they hold, defaults included; and what can't be enforced."""
+    budgets, price = rig.task.task.budgets, rig.task.price_known
+    money = "no limit in money" if budgets.usd is None else f"${budgets.usd:g}"
+    told = f"budgets: {budgets.steps:,} steps, {budgets.tokens:,} tokens, {money}, {budgets.wall / 3600:g} h at work"
+    if budgets.usd is None or price:
+        return (told,)
+    name = rig.task.agent.name
+    return (
+        told,
+        f"the cost of agent {name!r} is not known (give its `price`): only steps, tokens and time are limited",
+    )
+
+
+async def read_checks(rig: Rig) -> tuple[RunRecord | None, Readings]:
+    """Every check, now, in the worktree as it is; nothing is written but what the checks leave, which is put
+    back."""
+    name = rig.task.task.name
+    async with claim(name, rig) as fence:
+        record = await rig.store.load(name)
+        at = fence.opened
+        asked = record or RunRecord(
+            task=name,
+            run=f"{name}@{at.base[:12]}#0",
+            opened=fence.now,
+            base=at.base,
+            branch=at.branch,
+            head=at.head,
+            state={},
+        )
+        names = tuple(reader.name for reader in rig.readers if is_check(reader))
+        readings = await refresh(asked, rig.readers, need=Need(names=names))
+        if not at.dirty:
+            await fence.workspace.undo(at.head, seen=readings.tip)
+        return record, readings
