@@ -308,7 +308,7 @@ class SqliteStore:
             return self._db
         new = not self.path.exists()
         if new and not self._create:
-            raise Unavailable(
+            raise ConfigError(
                 "there is no store here yet", where=str(self.path), hint="`controller run` makes it"
             )
         if not new and self.path.stat().st_size == 0:

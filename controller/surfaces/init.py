@@ -91,6 +91,8 @@ def _preflight(wishes: Wishes, here: Path) -> tuple[str, Path]:
         raise ConfigError(
             f"there is no template {wishes.template!r}", hint=f"there are {', '.join(TEMPLATES)}"
         )
+    if wishes.name is not None and not re.fullmatch(r"[a-z0-9-]{1,40}", wishes.name):
+        raise ConfigError(f"{wishes.name!r} is no name for a task", hint="a-z, 0-9 and -, at most 40")
     for path in (TASK_FILE, CONTRACT) if wishes.contract or wishes.template != "coding" else (TASK_FILE,):
         if Path(path).exists() or Path(path).is_symlink():
             raise ConfigError(

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from contracts.errors import Unavailable
+from contracts.errors import ConfigError, Unavailable
 from controller.stores.sqlite import SqliteStore
 from tests.controller.store_suite import Make, StoreSuite, record, row
 
@@ -127,7 +127,7 @@ def test_verify_finds_a_changed_or_missing_row(stored: Path, change: str, told: 
 
 
 def test_reading_makes_no_store(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="no store"):
+    with pytest.raises(ConfigError, match="no store"):
         anyio.run(SqliteStore(tmp_path / "none" / "state.db", create=False).load, "tidy")
     assert not (tmp_path / "none").exists()
 
