@@ -101,6 +101,12 @@ def state_refused(state: Any, redactor: Redactor) -> str | None:
     )
 
 
+def args_refused(args: Any, redactor: Redactor) -> str | None:
+    """Why arguments that name no file may not be used: they would stand in the audit, and before people."""
+    found = [each for each in findings(canonical(args), redactor) if each.sure]
+    return f"the arguments hold a secret ({found[0].kind}): leave it out" if found else None
+
+
 def redact_json(value: Any, redactor: Redactor | None = None) -> Any:
     """A JSON value with the secrets taken out of every text and key in it."""
     redactor = redactor or Redactor()

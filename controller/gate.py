@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from contracts.base import JsonObject, canonical, digest
 from contracts.charter import Charter
-from contracts.grammar import paths_of, problem
+from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import Path as FieldPath
 from contracts.merge import depth, merge, removed_paths, touched_paths
 from contracts.outcomes import Outcome
 from contracts.readings import CommandReading, GitReading, Need, Readings
 from contracts.record import Before, Entry, RunRecord, Staged
 from contracts.reply import Reply, ReplyClass
-from contracts.secret_scan import edits_refused, state_refused
+from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
 from controller.charge import facts
 
@@ -23,6 +23,11 @@ MAX_DEPTH = 32
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
 MAX_QUEUE = 8
+EDITS = (
+    "edit_files",
+    "apply_patch",
+    "batch",
+)  # looked at edit by edit: the task may allow some of their files
 GIT_CONFIG, MOVED = "git_config", "branch_moved"
 
 
@@ -295,6 +300,9 @@ def _invariants(candidate: object, task: Charter) -> Reject | None:
 def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Verdict | None:
     if wrong := problem(tool, args, task.task.actions.commands):
         return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1])
+    for inner, given in inner_actions(tool, args):
+        if inner not in EDITS and (secret := args_refused(given, task.redactor)):
+            return Reject(layer="policy", code="policy.secret", say=secret)
     spec = task.spec(tool)
     if spec is None or spec.effect == "read" or (spec.effect == "none" and tool != "finish"):
         return None

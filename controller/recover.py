@@ -66,6 +66,8 @@ async def _refuse_whole(store: Path, task: str) -> None:
     old = SqliteStore(store, create=False)
     try:
         found = await old.load(task)
+        if found is not None and await old.verify(found.run):
+            return  # the record is there, but its audit does not hold: rebuilt as far as a chain does
     except ControllerError:
         return
     finally:

@@ -327,6 +327,22 @@ def test_whatever_is_allowed_keeps_schema_and_locked_fields(law: Charter, transi
 
 def test_a_quoted_reply_holds_no_secret(law: Charter) -> None:
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-    reply = a_reply(law, AgentReply(cls=ReplyClass.INVALID, message="no JSON", text=f"the key is {token} and"))
+    reply = a_reply(
+        law, AgentReply(cls=ReplyClass.INVALID, message="no JSON", text=f"the key is {token} and")
+    )
     verdict = gate(record(law), git(), git(), reply, law).verdict
     assert isinstance(verdict, Reject) and "the key is" in verdict.excerpt and token not in verdict.excerpt
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        action("ask", {"question": "Is ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8 still good?"}),
+        action("search", {"pattern": "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"}),
+        action("finish", {"summary": "the key is ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"}),
+    ],
+    ids=["ask", "search", "finish"],
+)
+def test_a_secret_in_arguments_is_rejected_before_it_is_stored(law: Charter, asked: Any) -> None:
+    found = verdict(law, asked)
+    assert isinstance(found, Reject) and found.code == "policy.secret" and "ghp_A1" not in found.say

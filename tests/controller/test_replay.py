@@ -148,3 +148,16 @@ def test_a_mirror_that_fell_behind_is_caught_up(tmp_path: Path) -> None:
     mirror.write_bytes(lines[0] + lines[1][:40])
     go(world, [WORK[1], finish()])
     assert len(mirror.read_bytes().splitlines()) == 4
+
+
+def test_a_changed_row_is_no_dead_end(tmp_path: Path) -> None:
+    world = World(tmp_path / "r")
+    go(world, [action("list_files", {}, notes={"a": "b"}), WORK[0]], limit=2)
+    store = SqliteStore(db(world))
+    store._open().execute("UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 3")
+    store.close()
+    with pytest.raises(Unavailable, match="row 3"):
+        go(world, [])
+    found = recovered(world)
+    assert found.record.state["notes"] == {"a": "done"}, "from the mirror, whose chain holds"
+    assert go(world, [WORK[1], finish()]).outcome is Outcome.completed
