@@ -48,7 +48,7 @@ def colour(passed: bool) -> str:
     return "green" if passed else "red"
 
 
-TASK_BY_OPTION = ("answer", "diff", "explain", "land", "log")  # they take something else first
+TASK_BY_OPTION = ("diff", "explain", "log")  # they take something else first
 
 
 def command(name: str, task: Path | None = None, *more: str) -> str:
