@@ -301,7 +301,8 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
     if wrong := problem(tool, args, task.task.actions.commands):
         return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1])
     for inner, given in inner_actions(tool, args):
-        if inner not in EDITS and (secret := args_refused(given, task.redactor)):
+        told = list(paths_of(inner, given)) if inner in EDITS else given
+        if secret := args_refused(told, task.redactor):
             return Reject(layer="policy", code="policy.secret", say=secret)
     spec = task.spec(tool)
     if spec is None or spec.effect == "read" or (spec.effect == "none" and tool != "finish"):

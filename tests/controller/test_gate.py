@@ -340,8 +340,9 @@ def test_a_quoted_reply_holds_no_secret(law: Charter) -> None:
         action("ask", {"question": "Is ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8 still good?"}),
         action("search", {"pattern": "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"}),
         action("finish", {"summary": "the key is ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"}),
+        edit("src/ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8.txt", "a", "b"),
     ],
-    ids=["ask", "search", "finish"],
+    ids=["ask", "search", "finish", "a path"],
 )
 def test_a_secret_in_arguments_is_rejected_before_it_is_stored(law: Charter, asked: Any) -> None:
     found = verdict(law, asked)
