@@ -72,6 +72,12 @@ _UNSHOWABLE = re.compile(
 )
 
 
+# Caches beside sources: a command leaves them where nothing ignores them, and no step means to commit one.
+_GENERATED = re.compile(
+    r"(^|/)(__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis)(/|\Z)|\.py[co]\Z"
+)
+
+
 @lru_cache(maxsize=512)
 def compile_glob(pattern: str) -> re.Pattern[str]:
     """A glob over POSIX paths: `**` any depth, `*` and `?` within a name, `[…]` a set. A pattern that names a
@@ -105,6 +111,11 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 def matches(path: str, patterns: Iterable[str]) -> str | None:
     """The first pattern that holds for `path`, or None."""
     return next((pattern for pattern in patterns if compile_glob(pattern).match(path)), None)
+
+
+def generated(path: str) -> bool:
+    """Whether `path` is a cache that a program leaves as it runs."""
+    return _GENERATED.search(path) is not None
 
 
 def normalise(path: str) -> str | None:
@@ -201,6 +212,8 @@ class PathPolicy(Frozen):
         )
         if found or (self.prefix and matches(inner, self.protected)):
             return "path.protected", f"{path!r} is protected ({found or 'by the task'}): leave it as it is"
+        if generated(path):
+            return "path.generated", f"{path!r} is made by a program as it runs: it is not part of the work"
         if self.secret(path):
             return (
                 "path.secret",

@@ -159,27 +159,38 @@ RUNNER_CONFIG = (
     ".circleci/**",
     "jest.config.*",
     "vitest.config.*",
+    # What Python would take for the runner, or run before it, when it lies beside the tests.
+    "sitecustomize.py",
+    "usercustomize.py",
+    "unittest.py",
+    "unittest/**",
+    "pytest.py",
+    "pytest/**",
+    "_pytest/**",
 )
 
 
 def pins(check: Check) -> tuple[str, ...]:
-    """What a check rests on: as the task says, else the programs that it runs and the runners' configuration;
-    for a guard also the paths in its argv (those of a goal are often the very files that must change)."""
-    if check.pins is not None:
-        return check.pins
+    """What a check rests on: what the task says, the programs that it runs and the runners' configuration; where
+    the task says nothing, for a guard also the paths in its argv (those of a goal are often the very files that
+    must change). An empty list in the task means none at all; `may_edit` releases single ones."""
+    if check.pins == ():
+        return ()
     words = check.run.split() if isinstance(check.run, str) else list(check.run)
     pinned = [words[0]] if "/" in words[0] else []
     pinned += [
         word for before, word in pairwise(words) if Path(before).name.rstrip("0123456789.") in INTERPRETERS
     ]
-    if check.role == "guard":
+    if Path(words[0]).name in ("make", "gmake"):
+        pinned += ["Makefile", "makefile", "GNUmakefile"]
+    if check.role == "guard" and check.pins is None:
         pinned += [word for word in words[1:] if "/" in word or word.endswith(SCRIPTS)]
     inside = (
         word
         for word in pinned
         if not word.startswith(("-", "/", ".venv", "node_modules")) and "://" not in word
     )
-    return (*dict.fromkeys(inside), *RUNNER_CONFIG)
+    return (*dict.fromkeys((*(check.pins or ()), *inside)), *RUNNER_CONFIG)
 
 
 def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:

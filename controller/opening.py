@@ -152,7 +152,8 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
     """A new run after `last`: every check's baseline, the proof that guards see the worktree, and
     `nothing_to_do`. What the day cost so far is taken over."""
     law, at, number = rig.task, fence.opened, last.number + 1 if last else 1
-    if last is None and at.head != at.base:
+    behind = last is None and at.head != at.base and await fence.workspace.contains(at.head, at.base)
+    if last is None and at.head != at.base and not behind:
         if not options.new:
             raise Unavailable(
                 f"there is no record of the run whose work is on branch {at.branch}",
@@ -163,8 +164,10 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
     if at.dirty:
         kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
         rig.watch.note(f"the worktree held changes that no step made; kept as {kept}")
-    if number > 1 and (kept := await fence.workspace.start_over(f"{law.task.name}/run-{number - 1}")):
-        rig.watch.note(f"the branch starts again at the base; the earlier run's tip is kept as {kept}")
+    if (number > 1 or behind) and (
+        kept := await fence.workspace.start_over(f"{law.task.name}/run-{number - 1}")
+    ):
+        rig.watch.note(f"the branch starts again at the base; its earlier tip is kept as {kept}")
     record = RunRecord(
         task=law.task.name,
         run=f"{law.task.name}@{at.base[:12]}#{number}",
@@ -172,7 +175,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
         opened=fence.now,
         base=at.base,
         branch=at.branch,
-        head=at.base if number > 1 else at.head,
+        head=at.base if number > 1 or behind else at.head,
         state=law.schema.initial(),
         spent=day,
         digests=dict(law.digests),

@@ -40,7 +40,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
         ("state", _state(record, task)),
         ("authorities", "" if paper else _authorities(record, seen, task)),
         ("views", _views(seen)),
-        ("notes from the user", "" if paper else _notes(record)),
+        ("notes from the user", "" if paper else _notes(record, task)),
         ("correction", _correction(record.correction)),
         ("observation", _observation(record.observation, task)),
         ("budget", "" if paper else _budget(record, task)),
@@ -155,10 +155,11 @@ def _view(name: str, piece: ViewPiece) -> str:
     return f"{title}\n{indented(clean(piece.text))}" if piece.text else title
 
 
-def _notes(record: RunRecord) -> str:
+def _notes(record: RunRecord, task: Charter) -> str:
     if not record.notes:
         return ""
-    told = [f"{note.id}: {line(note.text, 4 * MAX_NOTE)}" for note in record.notes]
+    clear = task.redactor.redact_text
+    told = [f"{note.id}: {line(clear(note.text), 4 * MAX_NOTE)}" for note in record.notes]
     return "\n".join(
         ["Write a note's id into the state once you have taken it in; then it is not shown again.", *told]
     )

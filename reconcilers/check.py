@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from contracts.counts import first_trace, parse_counts, say_counts
-from contracts.paths import matches
+from contracts.paths import generated, matches
 from contracts.ports import Ask, Ran, Runner
 from contracts.readings import CheckReading, TestCounts
 from contracts.repository import GitReader
@@ -166,7 +166,9 @@ class CheckReconciler:
             sorted(
                 path
                 for path in inner
-                if matches(path, self._pins) and not matches(path, self._check.may_edit)
+                if matches(path, self._pins)
+                and not matches(path, self._check.may_edit)
+                and not generated(path)
             )
         )
 

@@ -14,7 +14,7 @@ from contracts.record import Answer
 from controller.act import act
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go
-from tests.controller.world import TASK, World, action, finish, git
+from tests.controller.world import FILES, TASK, World, action, finish, git
 
 EFFECT = """\
     ship: {run: "echo sent-$SKILL_STATE_KEY >> $HOME/out.txt", effects: [mail], probe: [sh, -c, PROBE]}
@@ -173,3 +173,12 @@ def test_an_edited_check_waits_for_a_person_and_other_edits_are_said(tmp_path: P
     assert end.outcome is Outcome.blocked and "checks" in end.record.halt.say and world.prompts == []
     world.file.write_text(TASK)
     assert go(world, [WORK[1], finish()]).outcome is Outcome.completed
+
+
+def test_a_guard_that_is_mended_on_the_base_needs_no_more_than_a_run(tmp_path: Path) -> None:
+    world = World(tmp_path / "r", files={**FILES, "check.sh": "exit 1\n"})
+    with pytest.raises(ConfigError, match="red"):
+        go(world, [])
+    (world.root / "check.sh").write_text(FILES["check.sh"])
+    world.git("commit", "-qam", "mended")
+    assert go(world, [*WORK, finish()]).outcome is Outcome.completed

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import anyio
-import orjson
 import pytest
 
 from contracts.errors import ConfigError
 from contracts.outcomes import Outcome
 from contracts.record import Answer, RunRecord, StopRequest
 from contracts.reply import AgentReply, ReplyClass, Usage
-from contracts.task import Check
-from controller.assemble import RUNNER_CONFIG, pins
 from controller.opening import Options, opened
 from controller.stores.sqlite import SqliteStore
 from tests.controller.world import FILES, TASK, World, action, edit, finish
@@ -367,28 +363,3 @@ def test_a_task_in_a_subfolder_has_its_scope_and_commands_relative_to_it(tmp_pat
     assert end.outcome is Outcome.completed and runtime.is_dir()
     assert "policy.path.scope" in world.prompts[1]
     assert world.branch_file("pkg/src/a.txt") == "one new\ntwo\n"
-
-
-@pytest.mark.parametrize(
-    ("role", "argv", "pinned"),
-    [
-        ("goal", ["git", "grep", "-q", "x", "--", "src/a.py", "setup.cfg"], []),
-        ("goal", ["python3", "tools/check.py", "src/a.py"], ["tools/check.py"]),
-        ("goal", ["./check.sh"], ["./check.sh"]),
-        ("guard", ["python3.11", "-m", "pytest", "tests/unit"], ["tests/unit"]),
-        ("guard", [".venv/bin/python", "run.py"], ["run.py"]),
-    ],
-)
-def test_default_pins_are_what_a_check_runs(role: str, argv: list[str], pinned: list[str]) -> None:
-    check = Check.model_validate_json(orjson.dumps({"name": "c", "role": role, "run": argv}))
-    assert [pin for pin in pins(check) if pin not in RUNNER_CONFIG] == pinned
-
-
-def test_a_file_whose_name_is_not_utf8_is_left_alone(world: World) -> None:
-    (world.root / os.fsdecode(b"src/bad\xffname.txt")).write_text("old\n")
-    world.git("add", "-A", "src")
-    world.git("commit", "-qm", "odd name")
-    every = {"op": "replace_all", "glob": "src/**", "old": "old", "new": "new", "expect": 2}
-    end = go(world, [action("edit_files", {"edits": [every]}), action("run", {"command": "mess"})], limit=2)
-    assert end.record.step == 2
-    assert world.branch_log() == ["step 2: run src/a.txt", "step 1: edit_files src/a.txt and 1 more"]

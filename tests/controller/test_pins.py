@@ -1,0 +1,60 @@
+"""What an agent can't change because a check rests on it, and what is no work at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import orjson
+import pytest
+
+from contracts.task import Check
+from controller.assemble import RUNNER_CONFIG, pins
+from tests.controller.test_step import go, world
+from tests.controller.world import TASK, World, action
+
+__all__ = ["world"]
+
+
+@pytest.mark.parametrize(
+    ("role", "argv", "pinned"),
+    [
+        ("goal", ["git", "grep", "-q", "x", "--", "src/a.py", "setup.cfg"], []),
+        ("goal", ["python3", "tools/check.py", "src/a.py"], ["tools/check.py"]),
+        ("goal", ["./check.sh"], ["./check.sh"]),
+        ("guard", ["python3.11", "-m", "pytest", "tests/unit"], ["tests/unit"]),
+        ("guard", [".venv/bin/python", "run.py"], ["run.py"]),
+    ],
+)
+def test_default_pins_are_what_a_check_runs(role: str, argv: list[str], pinned: list[str]) -> None:
+    check = Check.model_validate_json(orjson.dumps({"name": "c", "role": role, "run": argv}))
+    assert [pin for pin in pins(check) if pin not in RUNNER_CONFIG] == pinned
+
+
+def test_a_file_whose_name_is_not_utf8_is_left_alone(world: World) -> None:
+    (world.root / os.fsdecode(b"src/bad\xffname.txt")).write_text("old\n")
+    world.git("add", "-A", "src")
+    world.git("commit", "-qm", "odd name")
+    every = {"op": "replace_all", "glob": "src/**", "old": "old", "new": "new", "expect": 2}
+    end = go(world, [action("edit_files", {"edits": [every]}), action("run", {"command": "mess"})], limit=2)
+    assert end.record.step == 2
+    assert world.branch_log() == ["step 2: run src/a.txt", "step 1: edit_files src/a.txt and 1 more"]
+
+
+def test_pins_of_the_task_come_beside_what_the_check_runs(tmp_path: Path) -> None:
+    def pinned(**more: object) -> tuple[str, ...]:
+        run = ["python3", "tools/check.py"]
+        raw = {"name": "c", "role": "guard", "run": run, **more}
+        return pins(Check.model_validate_json(orjson.dumps(raw)))
+
+    assert {"tests/**", "tools/check.py", "unittest.py"} <= set(pinned(pins=["tests/**"]))
+    assert pinned(pins=[]) == ()
+    assert "Makefile" in pinned(run=["make", "test"])
+
+
+def test_caches_that_a_command_leaves_are_not_committed(tmp_path: Path) -> None:
+    mess = 'mess: {run: "mkdir -p src/__pycache__; echo x > src/__pycache__/a.pyc; echo more >> src/a.txt"}'
+    task = TASK.replace('mess: {run: "echo junk > junk.txt; echo more >> src/a.txt"}', mess)
+    world = World(tmp_path / "r", task=task)
+    go(world, [action("run", {"command": "mess"})], limit=1)
+    assert "pycache" not in world.git("ls-tree", "-r", "--name-only", "skill-state/tidy")
