@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
 import sqlite3
 import sys
 import time
@@ -63,6 +64,7 @@ def show(store: Path, task: str, path: Path, as_json: bool) -> int:
         print(f"controller: {store}: {error}", file=sys.stderr)
         return UNAVAILABLE
     told = summary(task, seen, path)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads may stop reading
     print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
     return OK
 
@@ -116,13 +118,10 @@ def summary(task: str, seen: Json, path: Path) -> Json:
     record, lease = seen.get("record"), seen.get("lease")
     working = _working(lease)
     if record is None:
-        state = "starting" if working else "none"
-        return {
-            "task": task,
-            "run": None,
-            "state": state,
-            "next": command("run", path) if not working else "",
-        }
+        kept = any((path.parent / ".agent-runtime" / "audit").glob(f"{task}@*.jsonl"))
+        state = "starting" if working else "lost" if kept else "none"
+        following = command("state recover", path) if kept else command("run", path)
+        return {"task": task, "run": None, "state": state, "next": "" if working else following}
     state, say, following = _state(record, seen, working, path)
     halt, spent = record.get("halt") or {}, record.get("spent") or {}
     checks = {
@@ -207,9 +206,8 @@ def _state(record: Json, seen: Json, working: bool, path: Path) -> tuple[str, st
 def text(told: Json) -> str:
     """The same for a person."""
     if told["run"] is None:
-        return f"task {told['task']}: no run yet" + (
-            f"\nnext: {told['next']}" if told["next"] else " (starting)"
-        )
+        what = "its record is gone, its audit is there" if told["state"] == "lost" else "no run yet"
+        return f"task {told['task']}: {what}" + (f"\nnext: {told['next']}" if told["next"] else " (starting)")
     owner = told["owner"]
     state = told["state"] + (
         f" (pid {owner['pid']} on {owner['host']}, lease {owner['lease']})" if owner else ""
