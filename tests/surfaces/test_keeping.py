@@ -31,7 +31,7 @@ def damaged(shell: Shell) -> None:
 
 def test_a_note_is_told_listed_and_withdrawn(shell: Shell) -> None:
     shell.task(READ, READ, *POLITE)
-    assert shell("tell", "x").code == 8, "there is no run yet"
+    assert shell("tell", "x").code == 2, "there is no run yet"
     assert shell("step").code == 0
     told = shell("tell", "Mind the comma.")
     assert told.code == 0 and told.out.startswith("user-note-1: shown in every prompt")
