@@ -280,22 +280,27 @@ def limits(rig: Rig) -> tuple[str, ...]:
     )
 
 
+def unopened(name: str, fence: Fence) -> RunRecord:
+    """What checks are read with where no run was opened; never stored."""
+    at = fence.opened
+    return RunRecord(
+        task=name,
+        run=f"{name}@{at.base[:12]}#0",
+        opened=fence.now,
+        base=at.base,
+        branch=at.branch,
+        head=at.head,
+        state={},
+    )
+
+
 async def read_checks(rig: Rig) -> tuple[RunRecord | None, Readings]:
     """Every check, now, in the worktree as it is; nothing is written but what the checks leave, which is put
     back."""
     name = rig.task.task.name
     async with claim(name, rig) as fence:
-        record = await rig.store.load(name)
-        at = fence.opened
-        asked = record or RunRecord(
-            task=name,
-            run=f"{name}@{at.base[:12]}#0",
-            opened=fence.now,
-            base=at.base,
-            branch=at.branch,
-            head=at.head,
-            state={},
-        )
+        record, at = await rig.store.load(name), fence.opened
+        asked = record or unopened(name, fence)
         names = tuple(reader.name for reader in rig.readers if is_check(reader))
         readings = await refresh(asked, rig.readers, need=Need(names=names))
         if not at.dirty:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contracts.charter import Charter
@@ -76,6 +76,3 @@ class Fence:
     def clock(self) -> float:
         """UTC epoch seconds, now."""
         return time.time()
-
-
-Digests = Mapping[str, str]

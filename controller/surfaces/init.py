@@ -196,26 +196,30 @@ def task_text(
             "  commands:                   # what the agent may run",
             f"    test: {_value({'run': test, 'timeout': '15m'})}",
         ]
-    parts += [
+    parts += _checks(wishes.done, test, seen.vital, pins)
+    parts.append("budgets: {steps: 50, tokens: 1500000, usd: 10, wall: 4h, rejections: 5}")
+    return "\n".join(parts) + "\n"
+
+
+def _checks(done: str | None, test: Line | None, vital: str | None, pins: Sequence[str]) -> list[str]:
+    lines = [
         "checks:                       # the only way to be done",
         "  - name: done                # a goal: red now, green when done",
         "    role: goal",
-        f"    run: {_value(wishes.done or NOT_DONE)}",
+        f"    run: {_value(done or NOT_DONE)}",
     ]
-    if test is not None:
-        parts += [
-            "  - name: tests               # a guard: green now, must stay green",
-            "    role: guard",
-            f"    run: {_value(test)}",
-        ]
-        if seen.vital:
-            parts.append(
-                f"    must_notice: {_value(seen.vital)}   # broken on purpose once: the check must see it"
-            )
-        if pins:
-            parts.append(f"    pins: {_value(pins)}   # may_edit: [...] releases tests that have to change")
-    parts.append("budgets: {steps: 50, tokens: 1500000, usd: 10, wall: 4h, rejections: 5}")
-    return "\n".join(parts) + "\n"
+    if test is None:
+        return lines
+    lines += [
+        "  - name: tests               # a guard: green now, must stay green",
+        "    role: guard",
+        f"    run: {_value(test)}",
+    ]
+    if vital:
+        lines.append(f"    must_notice: {_value(vital)}   # broken on purpose once: the check must see it")
+    if pins:
+        lines.append(f"    pins: {_value(pins)}   # may_edit: [...] releases tests that have to change")
+    return lines
 
 
 def _setup(seen: Project) -> list[str]:

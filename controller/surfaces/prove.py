@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.errors import ConfigError
 from contracts.readings import EVERYTHING
-from contracts.record import CheckState, RunRecord
+from contracts.record import CheckState
 from controller import opening
 from controller.assemble import assemble
 from controller.claim import claim
@@ -38,15 +38,7 @@ async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[s
             )
         for notice in at.notices:
             shown.note(notice)
-        record = RunRecord(
-            task=name,
-            run=f"{name}@{at.base[:12]}#0",
-            opened=fence.now,
-            base=at.base,
-            branch=at.branch,
-            head=at.head,
-            state={},
-        )
+        record = opening.unopened(name, fence)
         readings = await refresh(record, rig.readers, need=EVERYTHING)
         await fence.workspace.undo(at.head, seen=readings.tip)
         states = opening.baseline(rig, readings)
