@@ -67,6 +67,7 @@ class ActionResult(Frozen):
     blocks    what the next observation shows.
     ran       the named commands that were run.
     committed the commit that already holds this deed, after a crash between commit and record.
+    late      it ended after we had been told to end: what it did is still looked at and stored.
     took      seconds.
     """
 
@@ -78,6 +79,7 @@ class ActionResult(Frozen):
     promised: dict[str, str | None] = {}
     ran: tuple[RanCommand, ...] = ()
     committed: str | None = None
+    late: bool = False
     took: float = 0.0
 
 

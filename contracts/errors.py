@@ -43,6 +43,10 @@ class Temporary(ControllerError):
     """May pass by itself. Exit 6 when it reaches the top."""
 
 
+class Moved(Temporary):
+    """The task's worktree is another one now: what was assembled for the old one is stale; assemble again."""
+
+
 class Permanent(ControllerError):
     """Will not pass by itself. Exit 3 when it reaches the top."""
 

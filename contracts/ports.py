@@ -113,7 +113,8 @@ class Store(Protocol):
     post     puts a person's word into the task's inbox; never changes the version.
     log      the audit rows of a run, oldest first: (seq, prev_hash, hash, row).
     lease    takes the task's lease or raises Busy naming the owner. On the same host an owner whose lease is
-             over is ended first, and so is what a dead one left running. renew prolongs it or raises Lost.
+             over is ended first, and so is what a dead one left running; one of another host can't be, and its
+             worktree is left to it. renew prolongs it or raises Lost.
     unlock   takes the lease with exactly this id away from its owner, who can't write any more. Raises
              ConfigError when the task has no such lease, Busy when the owner lives on this host.
     """
@@ -158,7 +159,8 @@ class Workspace(Protocol):
     """The run's own worktree and branch.
 
     open  makes, reuses or repairs it and runs the set-up when its inputs changed. Raises ConfigError with
-          the reason where the repository can't be used.
+          the reason where the repository can't be used, Moved where this worktree was left to another host's
+          controller.
     keep  commits exactly `paths` on the branch with `trailers` (found again by `find`); returns the new head.
           The branch moves only if it still is at `expected`. An empty `paths` makes no commit.
     find  the commit whose trailer `Skill-State-Key` is `key`, between base and head, or None.

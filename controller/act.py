@@ -66,7 +66,7 @@ def _known(probed: Probed, result: ActionResult) -> ActionResult:
 
 async def _carried_out(action: Action, call: ActionCall) -> ActionResult:
     """The action's result. When the step is cancelled meanwhile, an action with an outside effect gets 20 s to
-    end by itself; any other ends at once."""
+    end by itself, and then its result is `late`; any other ends at once."""
     if not action.lasting(call):
         return await action.run(call)
     scope, over = anyio.CancelScope(shield=True), anyio.Event()
@@ -83,5 +83,9 @@ async def _carried_out(action: Action, call: ActionCall) -> ActionResult:
             await over.wait()
         except anyio.get_cancelled_exc_class():
             scope.deadline = anyio.current_time() + GRACE
-            raise
+            with anyio.CancelScope(shield=True):
+                await over.wait()
+            if not results:
+                raise
+            return results[0].model_copy(update={"late": True})
     return results[0]

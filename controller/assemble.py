@@ -41,6 +41,7 @@ from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
+from tool_adapters.worktree_home import Home
 
 RUNTIME = ".agent-runtime"
 
@@ -52,7 +53,11 @@ class Places:
     base: Path  # the folder of the task file
     repo: Path
     runtime: Path
-    worktree: Path
+    home: Home  # of the worktree
+
+    @property
+    def worktree(self) -> Path:
+        return self.home.path
 
     @classmethod
     def of(cls, loaded: LoadedTask) -> Places:
@@ -61,7 +66,8 @@ class Places:
         found = GitDir.around(repo)  # a task file in a subfolder: the repository is the one around it
         if found is not None and found.root is not None:
             repo = found.root
-        return cls(base, repo, base / RUNTIME, (base / loaded.task.worktree).resolve())
+        runtime, usual = base / RUNTIME, (base / loaded.task.worktree).resolve()
+        return cls(base, repo, runtime, Home.of(usual, runtime, loaded.task.name))
 
 
 def found(group: str, name: str) -> Any:
@@ -195,8 +201,10 @@ def pins(check: Check) -> tuple[str, ...]:
 
 def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:
     """The task's store. Raises ConfigError for an unknown one."""
-    path = Places.of(loaded).runtime / "state.db"
-    made: Store = found("stores", loaded.task.store.use)(path, create=create, evict=evict)
+    places = Places.of(loaded)
+    made: Store = found("stores", loaded.task.store.use)(
+        places.runtime / "state.db", create=create, evict=evict, leave=places.home.leave
+    )
     return made
 
 
@@ -222,7 +230,7 @@ def assemble(
     runner = ProcessRunner(runtime / "spool", artifacts, redact, watch=watch.output)
     box = plan.around(runner)
     setup = box.for_(task.workspace.setup.network)
-    workspace = WorktreeWorkspace.of(task, places.repo, places.worktree, runtime, setup, env, redact)
+    workspace = WorktreeWorkspace.of(task, places.repo, places.home, runtime, setup, env, redact)
     repo = workspace.work
     context = ActionContext(
         root=places.worktree,

@@ -6,6 +6,8 @@ what it returns, acts, verifies evidence, and commits. It keeps nothing in memor
 
 from __future__ import annotations
 
+import anyio
+
 from contracts.errors import ConfigError
 from contracts.readings import STEP
 from contracts.record import Entry, RunRecord
@@ -42,6 +44,9 @@ async def step(run: str, rig: Rig) -> RunRecord:
             record = await commit(record, gate(record, seen, fresh, reply, rig.task), fence)
         if record.staged is not None:  # allowed now, or found half-done after a crash
             result = await act(record.staged, rig.actions)  # probes first
-            after = await refresh(record, rig.readers, need=record.staged.proof)
-            record = await commit(record, verify(record.staged, result, after), fence)
+            with anyio.CancelScope(
+                shield=result.late
+            ):  # what was done is stored, although we are told to end
+                after = await refresh(record, rig.readers, need=record.staged.proof)
+                record = await commit(record, verify(record.staged, result, after), fence)
         return record

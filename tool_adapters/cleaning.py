@@ -85,6 +85,11 @@ class Survey:
     def _worktree(self, git: Repo, linked: Linked) -> Iterator[Left]:
         inside = linked.root.is_relative_to(self.runtime / "work")
         task = next((each for each in self.tasks if each.branch == linked.branch), None)
+        if (
+            task is None and inside and linked.branch is None
+        ):  # left to a controller of another host, long ago
+            name = linked.root.name.partition("@")[0]
+            task = next((each for each in self.tasks if each.name == name and self._held(git, linked)), None)
         if task is None:
             if inside:
                 yield self._folder(linked.root, f"it is on no run's branch, but on {linked.branch or 'none'}")
@@ -100,6 +105,15 @@ class Survey:
             size=0 if gone else used(linked.root),
             paths=(linked.root, *([marker] if marker.exists() else ())),
         )
+
+    @staticmethod
+    def _held(git: Repo, linked: Linked) -> bool:
+        """Whether a branch holds what its HEAD, on no branch itself, stands at."""
+        tip = GitDir(linked.root, linked.admin, linked.admin).ref("HEAD") or "HEAD"
+        listed = git.engine.run(
+            "for-each-ref", "--count=1", f"--contains={tip}", "refs/heads", "refs/remotes"
+        )
+        return bool(listed.strip())
 
     def _needed(self, git: Repo, linked: Linked, task: TaskLeft, gone: bool) -> str | None:
         """Why a worktree must stay; None when nothing is lost with it."""

@@ -342,10 +342,11 @@ class Repo(ReadOnlyRepo):
         """The same repository without the verbs that write; counts on the same engine."""
         return ReadOnlyRepo(self.engine)
 
-    def commit(self, paths: Sequence[str], message: str, *, branch: str, parent: str, author: str) -> str:
-        """Commits exactly `paths` as they are in the worktree (gone: removed) on `branch`, which must be at
-        `parent`; the index follows. Returns the new commit, or `parent` when nothing differs. Hooks do not
-        run. Five processes. Raises Lost when the branch moved."""
+    def commit(self, paths: Sequence[str], message: str, *, parent: str, author: str) -> str:
+        """Commits exactly `paths` as they are in the worktree (gone: removed) on the branch that HEAD is on, which
+        must be at `parent`; the index follows. Returns the new commit, or `parent` when nothing differs. Hooks do
+        not run. Five processes. Raises Lost when the branch moved. By HEAD, not by the branch's name: a worktree
+        whose HEAD was taken off the branch can't move it any more, and Git looks at both in one transaction."""
         fed = b"\0".join(map(gitformat.raw, paths))
         for attempt in (1, 2):
             self.engine.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=fed)
@@ -361,7 +362,7 @@ class Repo(ReadOnlyRepo):
             self.engine.run("read-tree", parent)
         if not changes:
             return parent
-        self.update_ref(f"refs/heads/{branch}", oid, parent, message.split("\n", 1)[0])
+        self.update_ref("HEAD", oid, parent, message.split("\n", 1)[0])
         return oid
 
     def _changes(self, oid: str) -> Mapping[str, str]:

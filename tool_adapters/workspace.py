@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from contracts.errors import ConfigError, Lost
+from contracts.errors import ConfigError, Lost, Moved
 from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
 from contracts.redact import Redactor
@@ -20,6 +20,7 @@ from contracts.text import clean, cut
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
 from tool_adapters.worktree import Worktree
+from tool_adapters.worktree_home import Home
 from tool_adapters.worktree_setup import WorktreeSetup
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class WorktreeWorkspace:
     """ports.Workspace over a linked Git worktree. The user's checkout, its index and every ref but the run's
     own stay untouched.
 
-    repo     the user's repository (any folder in it). path: where the worktree is. runtime: `.agent-runtime`.
+    repo     the user's repository (any folder in it). home: where the worktree is. runtime: `.agent-runtime`.
     base     branch, tag or commit to start from. branch: the run's own. author: `NAME <MAIL>` of commits.
     setup    run in `folder` of the worktree; copy: ignored files taken over from the checkout's `folder`.
     """
@@ -44,7 +45,7 @@ class WorktreeWorkspace:
         *,
         base: str,
         branch: str,
-        path: Path,
+        home: Home,
         runtime: Path,
         author: str,
         runner: Runner,
@@ -54,10 +55,10 @@ class WorktreeWorkspace:
         redactor: Redactor | None = None,
     ) -> None:
         self._redactor = redactor or Redactor()
-        self.branch, self.path, self.author = branch, path, author
-        self.work = Repo(path)
-        self._runtime = runtime
-        self._worktree = Worktree(repo, path=path, base=base, branch=branch)
+        self.branch, self.path, self.author = branch, home.path, author
+        self.work = Repo(self.path)
+        self._home, self._runtime = home, runtime
+        self._worktree = Worktree(repo, path=self.path, base=base, branch=branch, left=home.left)
         self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
         self._base: str | None = None
         self._tip: str | None = None  # where the branch was when we opened it, or where we moved it
@@ -68,7 +69,7 @@ class WorktreeWorkspace:
         cls,
         task: Task,
         repo: Path,
-        worktree: Path,
+        home: Home,
         runtime: Path,
         runner: Runner,
         env: Mapping[str, str],
@@ -80,7 +81,7 @@ class WorktreeWorkspace:
             repo,
             base=asked.base,
             branch=task.branch,
-            path=worktree,
+            home=home,
             runtime=runtime,
             author=asked.author,
             runner=runner,
@@ -98,7 +99,8 @@ class WorktreeWorkspace:
     async def open(self) -> Opened:
         """See ports.Workspace. A worktree that is there costs two git processes the first time and none after
         that: `dirty` is looked at once, later the readings tell. Raises ConfigError (what is wrong with the
-        repository, or a set-up that failed), Temporary (a lock)."""
+        repository, or a set-up that failed), Temporary (a lock), Moved."""
+        self._ours()
         made = await _thread(lambda: self._worktree.ensure(self._runtime))
         self._base = made.base
         notices = list(made.notices)
@@ -133,6 +135,14 @@ class WorktreeWorkspace:
             notices=tuple(notices),
         )
 
+    def _ours(self) -> None:
+        """Raises Moved when this worktree was left to us because another host's controller took over."""
+        if (now := self._home.path) != self.path:
+            raise Moved(
+                f"the task goes on in {now}: {self.path} is left to a controller of another host",
+                hint="run again",
+            )
+
     def _folder(self, top: Path) -> Path:
         """The task's folder, relative to the top of the repository."""
         home = self._runtime.parent
@@ -154,19 +164,20 @@ class WorktreeWorkspace:
 
     def _attach(self) -> None:
         """HEAD back on the run's branch; files and index stay, and show as changes."""
+        self._ours()
         self.work.engine.run("symbolic-ref", "HEAD", f"refs/heads/{self.branch}")
 
     async def keep(
         self, paths: Sequence[str], message: str, trailers: Mapping[str, str], expected: str
     ) -> str:
-        """See ports.Workspace. Raises Lost when the branch is not at `expected`."""
+        """See ports.Workspace. Raises Lost when the branch is not at `expected`, or no longer ours to move."""
         if not paths:
             return expected
+        if self.work.engine.place().branch() != self.branch:
+            raise Lost(f"the worktree is not on {self.branch} any more")
         lines = [f"{name}: {' '.join(value.split())}" for name, value in trailers.items()]
         text = "\n".join([message.strip() or "step", "", *lines, ""])
-        self._tip = await _thread(
-            lambda: self.work.commit(paths, text, branch=self.branch, parent=expected, author=self.author)
-        )
+        self._tip = await _thread(lambda: self.work.commit(paths, text, parent=expected, author=self.author))
         return self._tip
 
     async def find(self, key: str) -> str | None:
@@ -229,6 +240,7 @@ class WorktreeWorkspace:
     def _to(self, head: str, tip: str | None) -> None:
         """Branch, index and files to `head`. The branch first, and only from `tip`: a controller that has slept
         through its lease must not move what another one has built since."""
+        self._ours()
         if tip != head:
             self.work.update_ref(f"refs/heads/{self.branch}", head, tip, "put back")
         self._tip = head

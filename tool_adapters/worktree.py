@@ -28,12 +28,14 @@ class Made:
 
 @dataclass
 class Worktree:
-    """The worktree `path` on `branch` of the repository around `repo`; a new branch starts at `base`."""
+    """The worktree `path` on `branch` of the repository around `repo`; a new branch starts at `base`. `left` are
+    worktrees that the task had before and others may still be using."""
 
     repo: Path
     path: Path
     base: str
     branch: str
+    left: tuple[Path, ...] = ()
     _notices: list[str] = field(default_factory=list)
     _top: Repo | None = None
 
@@ -149,11 +151,24 @@ class Worktree:
         holders = [(main.root, main.branch())] if main is not None and main.root else []
         holders += [(each.root, each.branch) for each in linked if each.root.exists() and not each.unfinished]
         for root, branch in holders:
-            if branch == self.branch and root is not None and root.resolve() != self.path.resolve():
+            if branch != self.branch or root is None or root.resolve() == self.path.resolve():
+                continue
+            if root.resolve() in self.left:
+                self._let_go(root, place)
+            else:
                 raise ConfigError(
                     f"branch {self.branch} is checked out in {root}",
                     hint="switch to another branch there, or set workspace.branch",
                 )
+
+    def _let_go(self, root: Path, place: GitDir) -> None:
+        """Takes the branch away from a worktree that was left: whoever wakes in it can't move it any more. Its
+        files and index stay as they are."""
+        if tip := place.ref(f"refs/heads/{self.branch}"):
+            Repo(root).engine.run("update-ref", "--no-deref", "-m", "skill-state: left", "HEAD", tip)
+            self._notices.append(
+                f"{root} is left to a controller of another host; the work goes on in {self.path}"
+            )
 
     def _repaired(self, top: Repo, place: GitDir) -> bool:
         """The repository or the worktree was moved: both ends are pointed at each other again."""

@@ -3,12 +3,10 @@ write, compare-and-swap on the version, every write fenced by the lease's epoch.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,29 +21,16 @@ from contracts.ports import Lease, Owner
 from contracts.record import FORMAT, AuditRow, Post, PostBody, RunRecord
 from controller.stores.mirror import GENESIS, Mirror, Row, chain
 from controller.stores.owner import alive, me
-
-APPLICATION_ID = 0x534B5354  # "SKST"
-SCHEMA = 1
-TABLES = """
-CREATE TABLE runs(
-  run TEXT PRIMARY KEY, task TEXT NOT NULL, number INTEGER NOT NULL, version INTEGER NOT NULL,
-  outcome TEXT, record BLOB NOT NULL, sum TEXT NOT NULL);
-CREATE UNIQUE INDEX runs_by_task ON runs(task, number);
-CREATE TABLE audit(
-  run TEXT NOT NULL, seq INTEGER NOT NULL, prev TEXT NOT NULL, hash TEXT NOT NULL, row BLOB NOT NULL,
-  PRIMARY KEY(run, seq)) WITHOUT ROWID;
-CREATE TABLE inbox(id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL, body BLOB NOT NULL);
-CREATE TABLE leases(
-  task TEXT PRIMARY KEY, id TEXT NOT NULL, epoch INTEGER NOT NULL, owner BLOB NOT NULL, expires REAL NOT NULL);
-"""
+from controller.stores.sqlite_file import SqliteFile
 
 _body: TypeAdapter[PostBody] = TypeAdapter(PostBody)
 
 
 class SqliteStore:
-    """`path` is created on first use unless `create` is False, in which case a missing file is Unavailable.
+    """`path` is created on first use unless `create` is False, in which case a missing file is a ConfigError.
     `evict(pid, started)` ends an owner of this host and what it left running; without it an owner that lives
-    keeps its lease for ever."""
+    keeps its lease for ever. `leave(epoch)` leaves the worktree to an owner of another host whose lease ran out;
+    without it that lease is not taken."""
 
     def __init__(
         self,
@@ -53,14 +38,15 @@ class SqliteStore:
         *,
         create: bool = True,
         evict: Callable[[int, str], Sequence[str]] | None = None,
+        leave: Callable[[int], None] | None = None,
     ) -> None:
-        self.path, self._create, self._evict = path, create, evict
-        self._db: sqlite3.Connection | None = None
+        self.path, self._evict, self._leave = path, evict, leave
+        self._file = SqliteFile(path, create)
         self._mirror = Mirror(path.parent / "audit")
 
     # ---- reading --------------------------------------------------------------------------------------
     async def load(self, run: str) -> RunRecord | None:
-        with self._reading() as db:
+        with self._file.reading() as db:
             by = "run = ?" if "@" in run else "task = ? ORDER BY number DESC LIMIT 1"
             row = db.execute(f"SELECT record, sum, version FROM runs WHERE {by}", (run,)).fetchone()
             if row is None:
@@ -77,25 +63,25 @@ class SqliteStore:
 
     async def runs(self, task: str) -> list[tuple[str, int, str | None]]:
         """(run id, version, outcome) of every run of a task, newest first."""
-        with self._reading() as db:
+        with self._file.reading() as db:
             found = db.execute(
                 "SELECT run, version, outcome FROM runs WHERE task = ? ORDER BY number DESC", (task,)
             ).fetchall()
         return [(run, version, outcome) for run, version, outcome in found]
 
     async def log(self, run: str) -> AsyncIterator[tuple[int, str, str, AuditRow]]:
-        with self._reading() as db:
+        with self._file.reading() as db:
             rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
             for seq, prev, hash, row in rows:
                 try:
                     yield seq, prev, hash, AuditRow.model_validate_json(row)
                 except ValidationError as error:
-                    raise self._damaged(f"audit row {seq} can't be read") from error
+                    raise self._file.damaged(f"audit row {seq} can't be read") from error
 
     async def verify(self, run: str) -> list[str]:
         """What is wrong with the audit chain of a run; empty when it holds."""
         wrong, prev, expected = [], GENESIS, 1
-        with self._reading() as db:
+        with self._file.reading() as db:
             rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
             for seq, before, hash, row in rows:
                 if seq != expected:
@@ -122,7 +108,7 @@ class SqliteStore:
             after = after.model_copy(update={"rows": new[0][0], "chain": new[0][2]})
         data = after.model_dump_json(exclude={"inbox"}, exclude_defaults=True).encode()
         outcome = str(record.outcome) if record.outcome in CLOSING else None
-        with self._writing() as db:
+        with self._file.writing() as db:
             self._fenced(db, lease)
             values = (after.version, outcome, data, digest(data), after.run)
             if record.version == 0:
@@ -150,14 +136,14 @@ class SqliteStore:
 
     async def restore(self, run: str, rows: Sequence[Row]) -> None:
         """Put a chain back as it was, into a store that has none of this run."""
-        with self._writing() as db:
+        with self._file.writing() as db:
             db.executemany(
                 "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
                 [(run, *row) for row in rows],
             )
 
     async def post(self, task: str, body: PostBody) -> int:
-        with self._writing() as db:
+        with self._file.writing() as db:
             done = db.execute("INSERT INTO inbox(task, body) VALUES (?,?)", (task, _body.dump_json(body)))
             return int(done.lastrowid or 0)
 
@@ -166,14 +152,15 @@ class SqliteStore:
         owner = me()
         await self._clear(task, owner)
         now = time.time()
-        with self._writing() as db:
+        with self._file.writing() as db:
             held = db.execute(
                 "SELECT id, epoch, owner, expires FROM leases WHERE task = ?", (task,)
             ).fetchone()
             if held:
                 other = Owner(**orjson.loads(held[2]))
                 lives = alive(other)
-                if other != owner and lives is not False and (lives or held[3] > now):
+                taken = other.pid and other != owner and lives is not False
+                if taken and (lives or held[3] > now or not self._leave):
                     raise Busy(
                         f"task {task!r} is being worked on by pid {other.pid} on {other.host} (lease {held[0]})",
                         hint="wait for it, or `controller stop`",
@@ -194,26 +181,30 @@ class SqliteStore:
     async def _clear(self, task: str, taker: Owner) -> None:
         """Before a lease is taken over on this host: an owner whose time is up is ended (stopped, it may hold
         the file's lock: so this comes before the transaction), and so is what a dead one left running, which
-        would do its deed a second time beside us."""
-        with self._reading() as db:
-            held = db.execute("SELECT owner, expires FROM leases WHERE task = ?", (task,)).fetchone()
-        if held is None or self._evict is None:
+        would do its deed a second time beside us. One of another host can't be ended."""
+        with self._file.reading() as db:
+            held = db.execute("SELECT owner, expires, epoch FROM leases WHERE task = ?", (task,)).fetchone()
+        if held is None:
             return
         other = Owner(**orjson.loads(held[0]))
-        here = (other.host, other.boot) == (taker.host, taker.boot) and other.pid and other != taker
-        if here and (alive(other) is False or held[1] <= time.time()):
+        lives, over = alive(other), held[1] <= time.time()
+        if not other.pid or other == taker:
+            return
+        if lives is None and over and self._leave:
+            self._leave(held[2])
+        elif other.boot == taker.boot and (lives is False or (lives and over)) and self._evict:
             await anyio.to_thread.run_sync(self._evict, other.pid, other.started)
 
     async def renew(self, lease: Lease, seconds: float) -> Lease:
         expires = time.time() + seconds
-        with self._writing() as db:
+        with self._file.writing() as db:
             self._fenced(db, lease)
             db.execute("UPDATE leases SET expires = ? WHERE task = ?", (expires, lease.task))
         return Lease(task=lease.task, id=lease.id, epoch=lease.epoch, owner=lease.owner, expires=expires)
 
     async def release(self, lease: Lease) -> None:
         """Gives the lease up; nothing happens when it is no longer ours. The epoch stays, so it only grows."""
-        with self._writing() as db:
+        with self._file.writing() as db:
             db.execute(
                 "UPDATE leases SET expires = 0, owner = ? WHERE task = ? AND id = ?",
                 (orjson.dumps(asdict(lease.owner) | {"pid": 0, "started": ""}), lease.task, lease.id),
@@ -221,8 +212,8 @@ class SqliteStore:
 
     async def unlock(self, task: str, id: str) -> Owner:
         """See Store."""
-        with self._writing() as db:
-            held = db.execute("SELECT id, owner FROM leases WHERE task = ?", (task,)).fetchone()
+        with self._file.writing() as db:
+            held = db.execute("SELECT id, owner, epoch FROM leases WHERE task = ?", (task,)).fetchone()
             owner = Owner(**orjson.loads(held[1])) if held else None
             if owner is None or not owner.pid or held[0] != id:
                 raise ConfigError(f"task {task!r} has no lease {id!r}", hint="`controller status` names it")
@@ -230,6 +221,8 @@ class SqliteStore:
                 raise Busy(
                     f"pid {owner.pid} holds the lease and lives", hint="`controller stop --now` ends it"
                 )
+            if owner != me() and alive(owner) is None and self._leave:
+                self._leave(held[2])
             gone = orjson.dumps(asdict(owner) | {"pid": 0, "started": ""})
             db.execute(
                 "UPDATE leases SET id = '', epoch = epoch + 1, expires = 0, owner = ? WHERE task = ?",
@@ -239,13 +232,13 @@ class SqliteStore:
 
     async def tasks(self) -> list[str]:
         """Every task that has a run or had a lease here."""
-        with self._reading() as db:
+        with self._file.reading() as db:
             found = db.execute("SELECT task FROM runs UNION SELECT task FROM leases ORDER BY task")
             return [task for (task,) in found.fetchall()]
 
     async def holder(self, task: str) -> Lease | None:
         """The lease of a task whose owner is, as far as can be known, still alive."""
-        with self._reading() as db:
+        with self._file.reading() as db:
             held = db.execute(
                 "SELECT id, epoch, owner, expires FROM leases WHERE task = ?", (task,)
             ).fetchone()
@@ -258,15 +251,13 @@ class SqliteStore:
         return Lease(task=task, id=held[0], epoch=held[1], owner=owner, expires=held[3])
 
     def close(self) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        self._file.close()
 
     def _mirrored(self, run: str, row: Row) -> None:
         """The row is durable in the store; a mirror that can't be written is caught up with later."""
         try:
             if not self._mirror.append(run, [row]):
-                with self._reading() as db:
+                with self._file.reading() as db:
                     rows = db.execute(
                         "SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,)
                     )
@@ -283,7 +274,7 @@ class SqliteStore:
 
     def _parse(self, data: bytes, sum: str, version: int) -> RunRecord:
         if digest(data) != sum:
-            raise self._damaged("the record does not match its checksum")
+            raise self._file.damaged("the record does not match its checksum")
         if (found := orjson.loads(data).get("format", FORMAT)) > FORMAT:
             raise Unavailable(
                 f"the record has format {found}, this version reads up to {FORMAT}", hint="upgrade"
@@ -291,108 +282,7 @@ class SqliteStore:
         try:
             record = RunRecord.model_validate_json(data)
         except ValidationError as error:
-            raise self._damaged(f"the record has another shape: {error.errors()[0]['msg']}") from error
+            raise self._file.damaged(f"the record has another shape: {error.errors()[0]['msg']}") from error
         if record.version != version:
-            raise self._damaged("the record's version does not match its row")
+            raise self._file.damaged("the record's version does not match its row")
         return record
-
-    def _damaged(self, what: str) -> Unavailable:
-        return Unavailable(
-            f"the store is damaged: {what}",
-            where=str(self.path),
-            hint="nothing was changed; `controller state recover` rebuilds it, or restore the file from a copy",
-        )
-
-    def _open(self) -> sqlite3.Connection:
-        if self._db is not None:
-            return self._db
-        new = not self.path.exists()
-        if new and not self._create:
-            raise ConfigError(
-                "there is no store here yet", where=str(self.path), hint="`controller run` makes it"
-            )
-        if not new and self.path.stat().st_size == 0:
-            raise self._damaged("the file is empty")
-        if new:
-            try:
-                self._make(self.path)
-            except OSError as error:
-                raise Unavailable(
-                    f"the store can't be made: {error.strerror}", where=str(self.path)
-                ) from error
-        db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
-        application = db.execute("PRAGMA application_id").fetchone()[0]
-        schema = db.execute("PRAGMA user_version").fetchone()[0]
-        if application != APPLICATION_ID:
-            db.close()
-            raise self._damaged("it is not a store of this program")
-        if schema > SCHEMA:
-            db.close()
-            raise Unavailable(
-                f"the store has schema {schema}, this version reads up to {SCHEMA}",
-                where=str(self.path),
-                hint="upgrade",
-            )
-        self._db = db
-        return db
-
-    @staticmethod
-    def _make(path: Path) -> None:
-        """Beside its place, then put there whole: a store that is half made when we are killed would be taken
-        for a damaged one ever after. Of two first runs at once one makes it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-        db = sqlite3.connect(fresh, isolation_level=None)
-        try:
-            db.execute("PRAGMA synchronous=FULL")
-            pragmas = f"PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA}"
-            db.executescript(f"BEGIN;{TABLES};{pragmas};COMMIT")
-        finally:
-            db.close()
-        try:
-            with suppress(FileExistsError):
-                os.link(fresh, path)
-        except OSError:  # a file system without hard links
-            if not path.exists():
-                fresh.replace(path)
-        fresh.unlink(missing_ok=True)
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        try:
-            yield self._open()
-        except sqlite3.Error as error:
-            raise self._explained(error) from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            db = self._open()
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:  # a full disk may have ended it already
-                    db.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: sqlite3.Error) -> Exception:
-        text = str(error)
-        if "locked" in text or "busy" in text:
-            return Busy("the store is locked by another process", where=str(self.path))
-        if isinstance(error, sqlite3.OperationalError):
-            if "unable to open" in text or "readonly" in text:
-                return Unavailable(
-                    f"the store can't be written: {text}",
-                    where=str(self.path),
-                    hint="check the folder's rights",
-                )
-            return Unavailable(
-                f"the store can't be used: {text}", where=str(self.path), hint="free space, then run again"
-            )
-        return self._damaged(text)

@@ -45,7 +45,8 @@ def open_existing(loaded: LoadedTask) -> SqliteStore:
     """The store, only if it is there already: a query makes nothing. Raises ConfigError, Unavailable."""
     if loaded.task.store.use != "sqlite":
         raise ConfigError(f"this command can't read a store of kind {loaded.task.store.use!r}")
-    return SqliteStore(Places.of(loaded).runtime / "state.db", create=False)
+    places = Places.of(loaded)
+    return SqliteStore(places.runtime / "state.db", create=False, leave=places.home.leave)
 
 
 async def newest(store: SqliteStore, task: str, run: str | None = None) -> RunRecord:

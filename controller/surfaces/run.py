@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from contracts.errors import ControllerError, NoRoom
+from contracts.errors import ControllerError, Moved, NoRoom
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
@@ -63,7 +65,10 @@ def run(
         if untouched(loaded):
             raise loaded.error(TEMPLATE, "goal", hint="say what shall be reached, then run again")
         rig = assembled(loaded, agent, reporter)
-        told = wait_for(lambda: _worked(rig, loaded, path, reporter, new=new, retry=retry, steps=steps))
+        again = partial(assembled, loaded, agent, reporter)
+        told = wait_for(
+            lambda: _worked(rig, again, loaded, path, reporter, new=new, retry=retry, steps=steps)
+        )
     finally:
         reporter.close()
     reporter.tell(told)
@@ -86,7 +91,15 @@ def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
 
 
 async def _worked(
-    rig: Rig, loaded: LoadedTask, path: Path, reporter: Reporter, *, new: bool, retry: bool, steps: int | None
+    rig: Rig,
+    again: Callable[[], Rig],
+    loaded: LoadedTask,
+    path: Path,
+    reporter: Reporter,
+    *,
+    new: bool,
+    retry: bool,
+    steps: int | None,
 ) -> Ended:
     law = rig.task
     before = await rig.store.load(law.task.name)
@@ -118,7 +131,11 @@ async def _worked(
 
     options = Options(new=new, retry=retry, limit=steps, by=who())
     try:
-        end = await loop.run(rig, options, after_step)
+        try:
+            end = await loop.run(rig, options, after_step)
+        except Moved as moved:
+            reporter.note(moved.message)
+            end = await loop.run(again(), options, after_step)
     except NoRoom as error:
         raise await with_remedy(error, loaded) from None
     record = end.record

@@ -92,7 +92,7 @@ class Meter:
         self.acting = 0.0
         store = rig.store
         assert isinstance(store, SqliteStore)
-        store._open().set_trace_callback(self._statement)
+        store._file._open().set_trace_callback(self._statement)
         tools: Any = rig.actions
         for name in ("read_files", "edit_files"):
             tool = tools[name]
@@ -138,7 +138,7 @@ async def lengthen(rig: Rig, run: str, length: int, root: Path, branch: str) -> 
     """Give the run a history: `length` audit rows like the last one, and as many commits on its branch."""
     store = rig.store
     assert isinstance(store, SqliteStore)
-    db = store._open()
+    db = store._file._open()
     seq, prev, row = db.execute(
         "SELECT seq, hash, row FROM audit WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,)
     ).fetchone()

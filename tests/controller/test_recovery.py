@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,9 @@ def test_a_changed_audit_stops_an_unfinished_run(tmp_path: Path) -> None:
     world = World(tmp_path / "r")
     go(world, [WORK[0]], limit=1)
     store = SqliteStore(world.root / ".agent-runtime/state.db")
-    store._open().execute("UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 2")
+    sqlite3.connect(store.path, isolation_level=None).execute(
+        "UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 2"
+    )
     with pytest.raises(Unavailable, match="row 2 was changed"):
         go(world, [])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,9 @@ def test_a_changed_row_is_no_dead_end(tmp_path: Path) -> None:
     world = World(tmp_path / "r")
     go(world, [action("list_files", {}, notes={"a": "b"}), WORK[0]], limit=2)
     store = SqliteStore(db(world))
-    store._open().execute("UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 3")
+    sqlite3.connect(store.path, isolation_level=None).execute(
+        "UPDATE audit SET row = replace(CAST(row AS TEXT), 'done', 'lies') WHERE seq = 3"
+    )
     store.close()
     with pytest.raises(Unavailable, match="row 3"):
         go(world, [])

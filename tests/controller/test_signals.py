@@ -46,6 +46,12 @@ def test_a_signal_ends_the_call_and_the_run_goes_on(
         assert bool(ended.world.effects()) == (phase in ("effect", "command", "check")), (
             "an effect gets its time to end"
         )
+        record = ended.world.record()
+        assert record is not None
+        if phase in ("effect", "deaf effect"):
+            assert (record.staged is None) == (phase == "effect"), (
+                "what ended in its time is stored, not asked"
+            )
         assert ended.completes(whole) == (0, [])
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 from pathlib import Path
 
 import anyio
 import pytest
 
-from contracts.errors import ConfigError, Unavailable
+from contracts.errors import Busy, ConfigError, Unavailable
 from controller.stores.sqlite import SqliteStore
 from tests.controller.store_suite import Make, StoreSuite, record, row
 
@@ -137,3 +138,30 @@ def test_a_folder_without_rights_is_named(tmp_path: Path) -> None:
     blocker.write_text("")
     with pytest.raises(Unavailable, match=r"state\.db"):
         anyio.run(SqliteStore(blocker / "state.db").load, "tidy")
+
+
+def test_the_worktree_is_left_to_an_owner_of_another_host_that_did_not_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, left = tmp_path / "state.db", list[int]()
+
+    async def story() -> None:
+        def elsewhere() -> str:
+            return "elsewhere"
+
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "gethostname", elsewhere)
+            gone = await SqliteStore(path).lease("tidy", 60)
+            await SqliteStore(path).release(gone)
+        mine = await SqliteStore(path, leave=left.append).lease("tidy", 60)
+        await SqliteStore(path).release(mine)
+        assert left == [], "who gave the lease up has ended"
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "gethostname", elsewhere)
+            theirs = await SqliteStore(path).lease("tidy", -1)
+        with pytest.raises(Busy, match=theirs.id):
+            await SqliteStore(path).lease("tidy", 60)  # a caller that can't leave the worktree
+        assert (await SqliteStore(path, leave=left.append).lease("tidy", 60)).epoch == theirs.epoch + 1
+        assert left == [theirs.epoch]
+
+    anyio.run(story)

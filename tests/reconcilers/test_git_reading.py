@@ -89,7 +89,7 @@ def test_no_object_is_written_and_at_most_two_processes_after_a_commit(root: Pat
         read(reader, base)
         assert repo.processes == before + 1
     assert sorted((root / ".git").rglob("*")) == objects
-    repo.commit(["a.txt"], "s", branch="main", parent=base, author="a <a@b>")
+    repo.commit(["a.txt"], "s", parent=base, author="a <a@b>")
     before = repo.processes
     assert read(reader, base).ahead == 1
     assert repo.processes <= before + 2

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,31 @@ def test_a_task_that_is_not_finished_keeps_everything(shell: Shell) -> None:
     assert told["removed"] == []
     assert "not finished" in by_kind(told, "kept", "worktree")[0]["why"]
     assert shell("run").code == 0
+
+
+def test_a_worktree_that_was_left_to_another_host_goes_with_its_task(shell: Shell) -> None:
+    shell.task(*POLITE)
+    assert shell("run", "--steps", "1").code == 0
+    stranded = "UPDATE leases SET expires = 1, owner = json_set(owner, '$.host', 'elsewhere', '$.pid', 7)"
+    with closing(sqlite3.connect(runtime(shell) / "state.db", isolation_level=None)) as db:
+        db.execute(stranded)
+    ran = shell("run")
+    assert ran.code == 0 and "is left to a controller of another host" in ran.err
+    assert shell.git("-C", str(worktree(shell)), "branch", "--show-current") == ""
+    (new,) = runtime(shell).glob("work/greet@*")
+    assert shell.git("-C", str(new), "branch", "--show-current").strip() == "skill-state/greet"
+    assert shell("diff").code == 0 and shell("status").code == 0
+    waits = by_kind(shell("clean", "--json").one, "kept", "worktree")
+    assert {Path(each["what"]).name for each in waits} == {"greet", new.name}, "not landed yet"
+    assert shell("land").code == 0
+    (worktree(shell) / "notes.txt").write_text("of the sleeper\n")
+    told = shell("clean", "--json").one
+    assert [Path(each["what"]).name for each in by_kind(told, "removed", "worktree")] == [new.name]
+    (kept,) = by_kind(told, "kept", "worktree")
+    assert kept["why"] == "changes that are not committed: notes.txt"
+    (worktree(shell) / "notes.txt").unlink()
+    told = by_kind(shell("clean", "--json").one, "removed", "worktree")
+    assert [Path(each["what"]).name for each in told] == ["greet"] and not worktree(shell).exists()
 
 
 def test_a_branch_that_went_on_after_landing_is_not_safe(shell: Shell) -> None:

@@ -88,7 +88,7 @@ def test_position_counts_once_and_follows_commits(root: Path) -> None:
     write(root, {"c.txt": "c"})
     (root / "link").unlink()
     (root / "other").symlink_to("src")
-    new = repo.commit(["c.txt", "link", "other"], "step", branch="main", parent=base, author=ME)
+    new = repo.commit(["c.txt", "link", "other"], "step", parent=base, author=ME)
     counted = repo.processes
     then = repo.position(base, new)
     assert (then.ahead, then.behind, then.tags, then.links) == (1, 0, (), {"other": "src"})
@@ -140,7 +140,7 @@ def test_diff_is_bounded_and_counted(root: Path) -> None:
     repo = Repo(root)
     data, total = repo.diff(base, limit=100)
     assert len(data) == 100 < total
-    new = repo.commit(["a.txt", "src/b.txt"], "x", branch="main", parent=base, author=ME)
+    new = repo.commit(["a.txt", "src/b.txt"], "x", parent=base, author=ME)
     data, total = repo.diff(base, new, globs=["src/**"])
     assert data.startswith(b"diff --git a/src/b.txt b/src/b.txt") and len(data) == total
     assert [(s.path, s.added, s.removed) for s in repo.diffstat(base, new)] == [
@@ -155,10 +155,10 @@ def test_show_find_and_merge_base(root: Path) -> None:
     assert repo.show(base, "a.txt") == b"one\n"
     assert repo.show(base, "no") is None and repo.show("f" * 40, "a.txt") is None
     write(root, {"a.txt": "1"})
-    one = repo.commit(["a.txt"], "s1\n\nSkill-State-Key: k1\n", branch="main", parent=base, author=ME)
+    one = repo.commit(["a.txt"], "s1\n\nSkill-State-Key: k1\n", parent=base, author=ME)
     write(root, {"a.txt": "2"})
     text = "s2\n\nSkill-State-Step: 2\nSkill-State-Key: k2\n"
-    two = repo.commit(["a.txt"], text, branch="main", parent=one, author=ME)
+    two = repo.commit(["a.txt"], text, parent=one, author=ME)
     assert repo.find(base, two, "Skill-State-Key", "k1") == one
     assert repo.find(base, two, "Skill-State-Key", "k2") == two
     assert repo.find(base, two, "Skill-State-Key", "k") is None
@@ -198,7 +198,7 @@ def test_commit_holds_exactly_the_paths_and_the_index_follows(root: Path) -> Non
     write(root, {"src/b.txt/inner": "file became folder"})
     repo, base = Repo(root), head(root)
     paths = ["a.txt", "new.txt", "src/b.txt", "src/b.txt/inner", "x.log"]
-    new = repo.commit(paths, "step 1: ü\n\nSkill-State-Step: 1\n", branch="main", parent=base, author=ME)
+    new = repo.commit(paths, "step 1: ü\n\nSkill-State-Step: 1\n", parent=base, author=ME)
     assert head(root) == new
     shown = git(root, "-c", "core.quotePath=false", "show", "--name-status", "--format=%an %ae %cn %B", new)
     assert shown.splitlines()[0] == "step maker steps@example.org step maker step 1: ü"
@@ -216,14 +216,14 @@ def test_commit_leaves_out_what_somebody_staged(root: Path) -> None:
     write(root, {"a.txt": "mine", "staged.txt": "not mine"})
     git(root, "add", "staged.txt")
     base = head(root)
-    new = Repo(root).commit(["a.txt"], "s", branch="main", parent=base, author=ME)
+    new = Repo(root).commit(["a.txt"], "s", parent=base, author=ME)
     assert git(root, "diff", "--name-only", base, new) == "a.txt"
     assert git(root, "status", "--porcelain") == "?? staged.txt"
 
 
 def test_commit_without_a_difference_is_none(root: Path) -> None:
     base = head(root)
-    assert Repo(root).commit(["a.txt"], "s", branch="main", parent=base, author=ME) == base
+    assert Repo(root).commit(["a.txt"], "s", parent=base, author=ME) == base
     assert head(root) == base
 
 
@@ -233,7 +233,7 @@ def test_commit_is_lost_when_the_branch_moved(root: Path) -> None:
     theirs = head(root)
     write(root, {"a.txt": "mine"})
     with pytest.raises(Lost):
-        Repo(root).commit(["a.txt"], "s", branch="main", parent=base, author=ME)
+        Repo(root).commit(["a.txt"], "s", parent=base, author=ME)
     assert head(root) == theirs
 
 
@@ -250,7 +250,7 @@ def test_a_held_lock_is_temporary(root: Path) -> None:
     (root / ".git/index.lock").touch()
     write(root, {"a.txt": "mine"})
     with pytest.raises(Temporary, match=r"index\.lock"):
-        Repo(root).commit(["a.txt"], "s", branch="main", parent=head(root), author=ME)
+        Repo(root).commit(["a.txt"], "s", parent=head(root), author=ME)
 
 
 def test_an_edit_costs_five_processes_and_a_look_one(root: Path) -> None:
@@ -260,7 +260,7 @@ def test_an_edit_costs_five_processes_and_a_look_one(root: Path) -> None:
     repo.status()
     assert repo.processes == before + 1
     write(root, {"a.txt": "mine"})
-    repo.commit(["a.txt"], "s", branch="main", parent=base, author=ME)
+    repo.commit(["a.txt"], "s", parent=base, author=ME)
     assert repo.processes == before + 6
 
 
@@ -278,6 +278,6 @@ def test_the_callers_git_variables_do_not_reach_git(
     base = git(root, "rev-parse", "HEAD")
     repo = Repo(root)
     assert repo.status().unstaged == ("a.txt",)
-    new = repo.commit(["a.txt"], "s", branch="main", parent=base, author=ME)
+    new = repo.commit(["a.txt"], "s", parent=base, author=ME)
     assert git(root, "rev-parse", "main") == new
     assert b"mine" in repo.diff(base, new)[0]

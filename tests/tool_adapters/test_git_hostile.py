@@ -81,7 +81,7 @@ def exercise(repo: Repo, base: str) -> None:
     repo.files()
     repo.grep("O")
     paths = ["a.txt", "src/b.txt", "inc.txt", ".gitattributes"]
-    new = repo.commit(paths, "s", branch="main", parent=base, author=ME)
+    new = repo.commit(paths, "s", parent=base, author=ME)
     repo.diff(base, new)
     repo.diffstat(base, new)
     repo.find(base, new, "Skill-State-Key", "x")
@@ -126,7 +126,7 @@ def test_a_driver_planted_after_opening_is_switched_off_too(root: Path, tmp_path
         config.write(f'[filter "late"]\n\tclean = {script}\n')
     write(root, {".gitattributes": "* filter=late\n", "a.txt": "x\n"})
     repo.status()
-    new = repo.commit(["a.txt", ".gitattributes"], "s", branch="main", parent=base, author=ME)
+    new = repo.commit(["a.txt", ".gitattributes"], "s", parent=base, author=ME)
     assert not canary.exists()
     git(root, "reset", "-q", "--mixed", base)
     git(root, "add", "-A")

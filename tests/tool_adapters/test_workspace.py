@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import ConfigError, Lost, Temporary
+from contracts.errors import ConfigError, Lost, Moved, Temporary
 from tests.tool_adapters.repositories import git, repository, write
 from tests.tool_adapters.worktrees import BRANCH, TRAILERS, do, make, opened, snapshot
+from tool_adapters.git import Repo
+from tool_adapters.worktree_home import Home
 
 
 @pytest.fixture
@@ -321,3 +323,33 @@ def test_start_over_keeps_the_old_tip(root: Path) -> None:
     assert git(root, "rev-parse", "refs/skill-state/t#1/branch") == head
     assert do(workspace.open()).head == at.base
     assert do(workspace.start_over("t#2/branch")) is None
+
+
+def test_a_worktree_left_to_another_host_can_move_the_branch_no_more(root: Path) -> None:
+    old, at = opened(root)
+    write(at.root, {"a.txt": "half done by the other\n"})
+    home = Home.of(at.root, root / ".agent-runtime", "t")
+    home.leave(3)
+    home.leave(3)
+    assert (home.path.name, home.left) == ("t@3", (at.root,))
+    # Before the taker has opened its own, what the sleeper commits counts: it is found by its key.
+    early = do(old.keep(["a.txt"], "s", TRAILERS, at.head))
+    with pytest.raises(Moved, match="t@3"):
+        do(old.open())
+    _, there = opened(root)
+    assert (there.root, there.head, there.created) == (home.path, early, True)
+    assert any("left to a controller of another host" in notice for notice in there.notices)
+    # From then on it can't: neither by its next step, nor in the middle of one.
+    write(at.root, {"a.txt": "late\n"})
+    with pytest.raises(Lost):
+        do(old.keep(["a.txt"], "s", {**TRAILERS, "Skill-State-Key": "k2"}, early))
+    late = Repo(at.root).commit(["a.txt"], "past the look", parent=early, author="a <a@b>")
+    assert late != early and git(root, "rev-parse", BRANCH) == early, "only its own HEAD moved"
+    with pytest.raises(Moved):
+        do(old.undo(at.head, "u", seen=early))
+    assert (
+        git(root, "rev-parse", BRANCH) == early
+        and (there.root / "a.txt").read_text() == "half done by the other\n"
+    )
+    home.leave(7)
+    assert opened(root)[1].root.name == "t@7"

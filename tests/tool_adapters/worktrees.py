@@ -12,6 +12,7 @@ from contracts.ports import Opened
 from tests.tool_adapters.repositories import git
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.workspace import WorktreeWorkspace
+from tool_adapters.worktree_home import Home
 
 BRANCH = "skill-state/t"
 TRAILERS = {"Skill-State-Run": "t@abc#1", "Skill-State-Step": "1", "Skill-State-Key": "k1"}
@@ -22,7 +23,7 @@ def make(root: Path, **more: Any) -> WorktreeWorkspace:
     asked = {
         "base": "main",
         "branch": BRANCH,
-        "path": runtime / "work/t",
+        "home": Home.of(runtime / "work/t", runtime, "t"),
         "runtime": runtime,
         "author": "skill-state <noreply@localhost>",
         "runner": ProcessRunner(runtime / "spool"),

@@ -58,6 +58,8 @@ class Pair:
         os.kill(pid, signal.SIGCONT)
         code = self.sleeper.wait()
         faults = world.faults(self.whole)
+        if world.places.left == ():
+            faults.append("shared: the taker worked in the worktree of the sleeper")
         if (world.record(), world.commits(), world.tree()) != before:
             faults.append("doubled: the woken controller changed the record or the branch")
         return codes, code, faults

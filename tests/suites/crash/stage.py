@@ -18,6 +18,7 @@ import anyio
 
 from contracts.record import Answer, AuditRow, RunRecord
 from controller.stores.sqlite import SqliteStore
+from tool_adapters.worktree_home import Home
 
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
@@ -122,8 +123,12 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder, self.repo, self.home = folder, folder / "repo", folder / "home"
         self.runtime = self.repo / ".agent-runtime"
-        self.worktree = self.runtime / "work" / NAME
+        self.places = Home.of(self.runtime / "work" / NAME, self.runtime, NAME)
         self.branch = f"skill-state/{NAME}"
+
+    @property
+    def worktree(self) -> Path:
+        return self.places.path
 
     @property
     def env(self) -> dict[str, str]:

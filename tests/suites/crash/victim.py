@@ -30,6 +30,7 @@ from controller import act, claim, loop
 from controller.assemble import Tools
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
+from controller.stores.sqlite_file import SqliteFile
 from controller.surfaces import cli
 from controller.surfaces import run as _loaded_before_the_fork  # noqa: F401
 from tool_adapters import process
@@ -91,7 +92,7 @@ def hooked(seen: Boundaries) -> None:
 
 def _hook_store(seen: Boundaries) -> None:
     verb = ["other"]
-    swap, writing, make = SqliteStore.swap, SqliteStore._writing, SqliteStore._make
+    swap, writing, make = SqliteStore.swap, SqliteFile.writing, SqliteFile._make
 
     async def swapped(
         self: SqliteStore, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Any = ()
@@ -121,8 +122,8 @@ def _hook_store(seen: Boundaries) -> None:
         make(*args)
         seen.pass_("store make: made")
 
-    SqliteStore.swap, SqliteStore._writing = swapped, wrote  # type: ignore[method-assign]
-    SqliteStore._make = staticmethod(made)  # type: ignore[assignment,method-assign]
+    SqliteStore.swap, SqliteFile.writing = swapped, wrote  # type: ignore[method-assign]
+    SqliteFile._make = staticmethod(made)  # type: ignore[assignment,method-assign]
     for name in ("lease", "renew", "release"):
         setattr(SqliteStore, name, named(name, getattr(SqliteStore, name)))
 
