@@ -20,6 +20,7 @@ from contracts.readings import (
 )
 from contracts.record import MAX_NOTE, MAX_NOTES, CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
+from contracts.sections import section
 from contracts.text import clean, cut, indented, line, shown_json, size
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
@@ -45,9 +46,9 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
         ("observation", _observation(record.observation, task)),
         ("budget", "" if paper else _budget(record, task)),
     ]
-    stable_text = "".join(_section(name, text) for name, text in stable)
-    volatile_text = "".join(_section(name, text) for name, text in volatile)
-    sizes = tuple((name, size(_section(name, text))) for name, text in [*stable, *volatile] if text)
+    stable_text = "".join(section(name, text) for name, text in stable)
+    volatile_text = "".join(section(name, text) for name, text in volatile)
+    sizes = tuple((name, size(section(name, text))) for name, text in [*stable, *volatile] if text)
     return Prompt(
         step=record.step + 1, stable=stable_text, volatile=volatile_text, sections=sizes, at=seen.at
     )
@@ -57,9 +58,9 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     """The bytes that each section can have at most, `total` included: what `validate` proves."""
     readings = sum(authority.max_bytes * 2 + 256 for authority in task.task.authorities.values())
     parts = {
-        "skill": size(_section("skill", task.skill.strip())),
-        "intent": size(_section("intent", task.intent.render().strip())),
-        "actions": size(_section("actions", _grammar(task))),
+        "skill": size(section("skill", task.skill.strip())),
+        "intent": size(section("intent", task.intent.render().strip())),
+        "actions": size(section("actions", _grammar(task))),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64,
         "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
         "views": task.task.limits.view + 1024,
@@ -68,10 +69,6 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
         "budget": NOTICE,
     }
     return parts | {"total": sum(parts.values())}
-
-
-def _section(name: str, text: str) -> str:
-    return f"=== {name.upper()} ===\n{text}\n\n" if text else ""
 
 
 def _grammar(task: Charter) -> str:

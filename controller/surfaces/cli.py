@@ -242,10 +242,26 @@ def explain(
     task: TaskOption = None,
     as_json: Json = False,
 ) -> int:
-    """Everything kept of one step: prompt, reply, verdict, action, evidence, diff."""
+    """Everything kept of one step: sizes of the prompt, reply, verdict, action, evidence, diff."""
     from controller.surfaces.explain import explain
 
     return explain(task, step, run, as_json)
+
+
+@app.command()
+def prompt(
+    step: Annotated[
+        int | None, typer.Argument(help="number of the step; the last when absent", show_default=False)
+    ] = None,
+    sections: Annotated[bool, typer.Option("--sections", help="a table of its sections' sizes")] = False,
+    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    task: TaskOption = None,
+    as_json: Json = False,
+) -> int:
+    """What the agent saw in one step."""
+    from controller.surfaces.prompt import prompt
+
+    return prompt(task, step, run, sections, as_json)
 
 
 @state.command("show")
@@ -319,11 +335,12 @@ def land(
     message: Annotated[
         str | None, typer.Option("-m", "--message", help="commit message of --squash", show_default=False)
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show message and files, move nothing")] = False,
 ) -> int:
     """Put a completed run's work onto a branch."""
     from controller.surfaces.land import land
 
-    return land(task, squash=squash, ff=ff, onto=onto, message=message)
+    return land(task, squash=squash, ff=ff, onto=onto, message=message, dry_run=dry_run)
 
 
 @app.command()

@@ -14,7 +14,9 @@ from controller.assemble import Places
 from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for
+from controller.surfaces.prompt import table, table_lines
 from controller.surfaces.words import clock, duration, money, plain
+from controller.taskfile import LoadedTask
 from tool_adapters.git import ReadOnlyRepo
 
 DIFF_BYTES = 256 * 1024
@@ -33,7 +35,7 @@ def explain(task: Path | None, step: int | None, run: str | None, as_json: bool)
         raise ConfigError(f"run {record.run} has no step {wanted}", hint=f"it is at step {record.step}")
     artifacts = FileArtifacts(places.runtime / "artifacts")
     repo = repository(loaded)
-    told = [_row(each, artifacts, repo) for each in of_step]
+    told = [_row(each, artifacts, repo, loaded) for each in of_step]
     half = _half_done(record) if record.staged is not None and record.staged.step == wanted else None
     if as_json:
         found = {"run": record.run, "step": wanted, "rows": told, "half_done": half}
@@ -43,11 +45,12 @@ def explain(task: Path | None, step: int | None, run: str | None, as_json: bool)
     return 0
 
 
-def _row(kept: Row, artifacts: Artifacts, repo: ReadOnlyRepo) -> JsonObject:
+def _row(kept: Row, artifacts: Artifacts, repo: ReadOnlyRepo, loaded: LoadedTask) -> JsonObject:
     seq, _, hash, row = kept
     found: JsonObject = {"seq": seq, "hash": hash, "row": row.model_dump(mode="json", exclude_defaults=True)}
     for name in ("prompt", "reply"):
         found[name] = _artifact(artifacts, row.digests.get(name))
+    found["sections"] = table(found["prompt"], loaded) if found["prompt"] is not None else []
     found["diff"] = _diff(repo, row) if row.commit else None
     return found
 
@@ -114,7 +117,7 @@ def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
         )
         for name in ("prompt", "reply"):
             if name not in shown:
-                lines += _kept_lines(name, each[name], row.get("digests", {}).get(name))
+                lines += _kept_lines(name, each, row)
                 shown.add(name)
     if row.get("validator_result"):
         lines.append(f"verdict: {row['validator_result']}")
@@ -138,13 +141,18 @@ def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
     return lines
 
 
-def _kept_lines(name: str, text: str | None, id: str | None) -> list[str]:
+def _kept_lines(name: str, each: JsonObject, row: JsonObject) -> list[str]:
+    """A reply whole, of a prompt the sizes of its sections."""
+    text, id = each[name], row.get("digests", {}).get(name)
     if text is None:
         return [f"{name}: not kept" + (f" any more (artifact {id} is gone)" if id else "")]
-    return [
-        f"{name} ({len(text.encode()):,} bytes):",
-        *(f"  {line}" for line in text.rstrip("\n").split("\n")),
-    ]
+    whole = f"; whole: `controller prompt {row['step']}`" if name == "prompt" else ""
+    body = table_lines(each["sections"]) if name == "prompt" else _moved_in(text)
+    return [f"{name} ({len(text.encode()):,} bytes{whole}):", *body]
+
+
+def _moved_in(text: str) -> list[str]:
+    return [f"  {line}" for line in text.rstrip("\n").split("\n")]
 
 
 def _json(value: object) -> str:

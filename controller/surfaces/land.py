@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from contracts.charter import Charter
 from contracts.errors import ConfigError
 from contracts.outcomes import CLOSING
-from contracts.record import RunRecord
+from contracts.record import AuditRow, RunRecord
 from controller.assemble import Places, charter
-from controller.surfaces.changes import repository
-from controller.surfaces.locate import load, newest, open_existing, wait_for
-from controller.surfaces.words import command, plural
+from controller.surfaces.changes import diffstat, repository
+from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
+from controller.surfaces.words import command, plain, plural
 from tool_adapters import landing
 
-SUBJECT = 72
+SUBJECT = 72  # columns
+LEDGER = "decision_ledger"  # the field of the state that holds decisions and why
 RUN = "Skill-State-Run"
 
 
-def land(task: Path | None, *, squash: bool, ff: bool, onto: str | None, message: str | None) -> int:
-    """Move `onto` (default: workspace.base) forward to hold the run's work; one commit unless `ff`. Raises
-    ConfigError for a run that is not completed, and what `landing.land` raises."""
+def land(
+    task: Path | None, *, squash: bool, ff: bool, onto: str | None, message: str | None, dry_run: bool
+) -> int:
+    """Move `onto` (default: workspace.base) forward to hold the run's work; one commit unless `ff`. `dry_run`
+    prints its message and the files. Raises ConfigError for a run that is not completed, and what `landing.land`
+    raises."""
     if squash and ff:
         raise ConfigError("--squash and --ff exclude each other")
     loaded = load(task)
-    record = wait_for(lambda: newest(open_existing(loaded), loaded.task.name))
+    store = open_existing(loaded)
+    record = wait_for(lambda: newest(store, loaded.task.name))
     places, target = Places.of(loaded), onto or loaded.task.workspace.base
     settled(record, task)
     repo = repository(loaded)
@@ -36,7 +45,21 @@ def land(task: Path | None, *, squash: bool, ff: bool, onto: str | None, message
         )
     if (there := repo.rev(f"refs/heads/{target}")) and repo.find(record.base, there, RUN, record.run):
         raise ConfigError(f"{target} holds the work of {record.run} already: nothing to land")
-    text = f"{message or _message(record, charter(loaded))}\n\n{RUN}: {record.run}"
+    kept = wait_for(lambda: rows(store, record.run))
+    text = f"{message or _message(record, charter(loaded), [row for *_, row in kept])}\n\n{RUN}: {record.run}"
+    if dry_run:
+        print(
+            plain(
+                "\n".join(
+                    [
+                        text if not ff else f"the commits of {record.branch}",
+                        "",
+                        diffstat(repo, record.base, record.head),
+                    ]
+                )
+            )
+        )
+        return 0
     author = loaded.task.workspace.author
     landed = landing.land(places.repo, record.branch, target, "ff" if ff else "squash", text, author=author)
     where = f", checked out in {landed.checkout}" if landed.checkout else ""
@@ -58,10 +81,56 @@ def settled(record: RunRecord, task: Path | None) -> None:
         raise ConfigError(f"run {record.run} changed nothing: there is nothing to land")
 
 
-def _message(record: RunRecord, law: Charter) -> str:
-    """The goal's first line as subject, then the agent's own summary."""
+def _message(record: RunRecord, law: Charter, kept: Sequence[AuditRow]) -> str:
+    """The goal's first line as subject, the agent's own summary, what was decided and why, what the checks said
+    at this revision, and who made the steps."""
     subject = law.intent.goal.strip().partition("\n")[0]
     if len(subject) > SUBJECT:
         subject = subject[: SUBJECT - 1].rstrip() + "…"
-    summary = record.halt.say.strip() if record.halt else ""
-    return "\n\n".join(part for part in (subject, summary) if part)
+    summary = wrapped(record.halt.say.strip()) if record.halt else ""
+    ledger = record.state.get(LEDGER)
+    decided = [f"{key}: {_said(value)}" for key, value in ledger.items()] if isinstance(ledger, dict) else []
+    checks = [
+        f"{name} ({check.role}): {'green' if check.passed else 'red'}{': ' if check.why else ''}{check.why}"
+        for name, check in record.checks.items()
+    ]
+    made = Counter(
+        f"{row.agent} {row.model or ''}".strip() for row in kept if row.kind == "step" and row.agent
+    )
+    steps = ", ".join(f"{plural(count, 'step')} by {agent}" for agent, count in made.most_common())
+    parts = [
+        subject,
+        summary,
+        _listed("Decisions:", decided),
+        _listed(f"Checks at {record.head[:12]}:", checks),
+        wrapped(f"{steps}.") if steps else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs of at most 72 columns; what is longer than that without a space stays whole."""
+    return "\n".join(
+        textwrap.fill(line, SUBJECT, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
+    """A title and its items, each a paragraph of its own; empty without items."""
+    form = partial(
+        textwrap.fill,
+        width=SUBJECT,
+        initial_indent="- ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join([title, *(form(" ".join(item.split())) for item in items)]) if items else ""
+
+
+def _said(value: object) -> str:
+    """A decision as its schema has it: a sentence, or an object of a few words each."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {each}" for name, each in value.items())
+    return str(value)

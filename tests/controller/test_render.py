@@ -13,6 +13,7 @@ from contracts.bounds import worst_case_bytes
 from contracts.charter import Charter
 from contracts.readings import CommandReading, GitReading, Readings, UnknownReading
 from contracts.record import CheckState, Correction, Observation, RunRecord
+from contracts.sections import sections
 from controller.assemble import charter
 from controller.render import render, worst_case
 from controller.taskfile import read_task
@@ -135,3 +136,15 @@ def test_a_check_that_is_not_from_this_step_says_when_it_was_read(tmp_path: Path
     check = CheckState(role="goal", baseline=False, passed=False, why="exit 0", step=3)
     text = render(a_record(law, step=5, checks={"no-old": check}), readings(), law).text
     assert "no-old (goal): red, read at step 3: exit 0" in text
+
+
+def test_a_prompt_is_taken_apart_as_it_was_put_together(law: Charter) -> None:
+    record = a_record(
+        law, correction=Correction(step=1, layer="schema", code="schema.args", say="no", excerpt=NASTY)
+    )
+    prompt = render(record, readings(NASTY), law)
+    found = list(sections(prompt.text))
+    assert "".join(part.text for part in found) == prompt.text
+    assert [(part.name, part.bytes) for part in found] == list(prompt.sections)
+    assert [(part.name, part.text) for part in sections("plain\n")] == [("preface", "plain\n")]
+    assert list(sections("")) == []

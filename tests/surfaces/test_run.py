@@ -59,7 +59,8 @@ def test_what_is_kept_of_a_step(shell: Shell) -> None:
     assert shell("run").code == 0
     told = shell("explain", "2").out
     for part in (
-        "=== SKILL ===",
+        "section",
+        "controller prompt 2",
         "made polite",
         "edit_files",
         "verdict: allow",
@@ -77,6 +78,8 @@ def test_what_is_kept_of_a_step(shell: Shell) -> None:
         if artifact.is_file():
             artifact.unlink()
     assert "prompt: not kept any more" in shell("explain", "2").out
+    gone = shell("prompt", "2")
+    assert gone.code == 2 and "is gone" in gone.err
     missing = shell("explain", "7")
     assert missing.code == 2 and "no step 7" in missing.err
 
@@ -152,7 +155,7 @@ def test_a_question_and_its_answer(shell: Shell) -> None:
     assert shell("status", "--json").one["state"] == "answered"
     assert shell("answer", waiting["id"], "twice").code == 2
     assert shell("run").code == 0
-    assert "very" in shell("explain", "3").out, "the next prompt shows the answer"
+    assert "very" in shell("prompt", "3").out, "the next prompt shows the answer"
 
 
 def test_stuck_and_retry(shell: Shell) -> None:
@@ -179,6 +182,49 @@ def test_an_explained_rejection_shows_the_reply_and_the_correction(shell: Shell)
     assert shell("step").code == 0
     told = shell("explain").out
     assert "so be it" in told and "verdict: reply." in told and "correction, shown in the next prompt" in told
+
+
+def test_what_the_agent_saw_and_how_large_each_part_was(shell: Shell) -> None:
+    shell.task(*POLITE)
+    assert shell("prompt").code == 2, "no run yet"
+    assert shell("run").code == 0
+    told = shell("prompt", "2", "--json").one
+    text, parts = told["text"], told["sections"]
+    assert text == shell("prompt", "2").out and text != shell("prompt").out
+    assert "hello" in text.partition("=== OBSERVATION ===")[2]
+    assert [part["section"] for part in parts] == [
+        "skill", "intent", "actions", "state", "authorities", "observation", "budget"
+    ]  # fmt: skip
+    assert sum(part["bytes"] for part in parts) == told["bytes"] == len(text.encode())
+    assert all(part["bytes"] <= part["bound"] for part in parts)
+    shown = shell("prompt", "2", "--sections").out
+    for part in parts:
+        assert f"{part['bytes']:,}" in shown and f"{part['bound']:,}" in shown
+    assert "together" in shown and "text" not in shell("prompt", "2", "--sections", "--json").one
+    assert shell("explain", "2", "--json").one["rows"][0]["sections"] == parts
+    missing = shell("prompt", "7")
+    assert missing.code == 2 and "no prompt of step 7" in missing.err
+
+
+def test_the_landing_message_says_what_was_decided_and_what_proves_it(shell: Shell) -> None:
+    why = (
+        "the word goes last, since callers match on the first word; asked Ana, who agreed on it with the team"
+    )
+    steps = [READ, edit("hello, please\n", {"decision_ledger": {"order": why}}), FINISH]
+    shell.task(*steps)
+    assert shell("run").code == 0
+    main = shell.git("rev-parse", "main")
+    dry = shell("land", "--dry-run")
+    assert dry.code == 0 and shell.git("rev-parse", "main") == main
+    assert shell("land").code == 0
+    message = shell.git("log", "-1", "--format=%B", "main")
+    assert message.strip() in dry.out and "1 file changed" in dry.out
+    lines = message.splitlines()
+    assert lines[0] == "The greeting is polite." and lines[1] == "" and max(map(len, lines)) <= 72
+    flat = " ".join(message.split())
+    assert f"Decisions: - order: {why}" in flat
+    assert "- polite (goal): green: exit 0" in flat and "3 steps by script." in flat
+    assert shell.git("log", "-1", "--format=%(trailers:key=Skill-State-Run,valueonly)", "main").strip()
 
 
 def test_landing_as_it_is_and_where(shell: Shell) -> None:

@@ -1,0 +1,40 @@
+"""The sections of a prompt: how their headings are written, and how a stored prompt is taken apart again. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contracts.text import size
+
+# Only a heading of ours begins in the first column: what comes from outside is moved in by one space.
+_HEADING = re.compile(r"^=== ([A-Z][A-Z ]*) ===$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Section:
+    """`name` in lower case, `text` with its heading; `bytes` as UTF-8."""
+
+    name: str
+    text: str
+
+    @property
+    def bytes(self) -> int:
+        return size(self.text)
+
+
+def section(name: str, text: str) -> str:
+    """A section as it stands in a prompt; an empty one prints nothing."""
+    return f"=== {name.upper()} ===\n{text}\n\n" if text else ""
+
+
+def sections(prompt: str) -> Iterator[Section]:
+    """The sections of a whole prompt, in order; together they are the prompt. What stands before the first heading
+    is called `preface`."""
+    found = list(_HEADING.finditer(prompt))
+    borders = [*(match.start() for match in found), len(prompt)]
+    if preface := prompt[: borders[0]]:
+        yield Section("preface", preface)
+    for heading, end in zip(found, borders[1:], strict=True):
+        yield Section(heading[1].lower(), prompt[heading.start() : end])
