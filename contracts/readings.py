@@ -31,6 +31,7 @@ class GitReading(Frozen):
     diff   pointer to the diff so far, `base..head`.
     links  dirty or tracked symlinks, path -> target (capped at 1,000).
     secrets dirty path -> what looks like a secret in it and is not in HEAD's version; never the value.
+    unfit  dirty path -> why it may not be committed whatever the scope: a link out of the worktree, a huge file.
     config digest of the repository's configuration, attributes and hooks: what could make a git run code.
     """
 
@@ -52,6 +53,7 @@ class GitReading(Frozen):
     version: str | None = None
     links: dict[str, str] = {}
     secrets: dict[str, str] = {}
+    unfit: dict[str, str] = {}
     config: str = ""
     problem: str | None = None
     took: float = 0.0

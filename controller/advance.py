@@ -378,7 +378,8 @@ def _stopped(before: RunRecord, record: RunRecord, row: AuditRow | None) -> tupl
 def _asked_to_stop(record: RunRecord) -> Halt | None:
     if record.stop is None:
         return None
-    say = f"stopped by {record.stop.by}: `controller run` goes on"
+    why = f", {record.stop.why.strip()[:300]}" if record.stop.why.strip() else ""
+    say = f"stopped by {record.stop.by}{why}: `controller run` goes on"
     return Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step)
 
 

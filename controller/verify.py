@@ -9,6 +9,7 @@ from contracts.readings import (
     CheckReading,
     CommandReading,
     GitReading,
+    Reading,
     Readings,
     UnknownReading,
 )
@@ -24,7 +25,7 @@ def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
     evidence = _evidence(staged, result, after, changed)
     checks = tuple(after.checks.values())
     git = after.items.get(AFTER_CHECKS, after.git)
-    keep = tuple(sorted(path for path in changed if _may(staged, path)))
+    keep = tuple(sorted(path for path in changed if not _refused(staged, git, path)))
     left = set(git.dirty) - set(keep) if isinstance(git, GitReading) else set()
     proven = isinstance(evidence, Proven)
     return Verified(
@@ -52,8 +53,10 @@ def _changed(staged: Staged, after: Readings) -> dict[str, str | None]:
     return {path: sha for path, sha in git.dirty.items() if path not in staged.before.dirty} if git else {}
 
 
-def _may(staged: Staged, path: str) -> bool:
-    return staged.policy.write(path) is None
+def _refused(staged: Staged, git: Reading | None, path: str) -> str:
+    """Why a changed file is put back and does not become part of the step's commit; empty when it does."""
+    by_policy = staged.policy.write(path)
+    return by_policy[1] if by_policy else git.unfit.get(path, "") if isinstance(git, GitReading) else ""
 
 
 def _evidence(
@@ -129,12 +132,11 @@ def _observed(
 ) -> Observation:
     blocks = list(result.blocks)
     blocks += [_check_block(check) for check in after.checks.values()]
-    refused = sorted(path for path in changed if not _may(staged, path))
+    refused = {path: why for path in sorted(changed) if (why := _refused(staged, after.git, path))}
     if refused:
-        reasons = {path: (staged.policy.write(path) or ("", ""))[1] for path in refused[:SHOWN]}
-        text = "\n".join(f"{path}: {reason}" for path, reason in reasons.items())
+        text = "\n".join(f"{path}: {why}" for path, why in list(refused.items())[:SHOWN])
         blocks.append(Block(title=f"{len(refused)} changed files were put back", text=text))
-    others = sorted(left - set(refused))
+    others = sorted(left.difference(refused))
     if others:
         blocks.append(Block(title=f"left behind and put back: {_named(others)}"))
     return Observation(step=staged.step, tool=staged.tool, head=_head(staged, result), blocks=tuple(blocks))

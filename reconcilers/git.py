@@ -22,6 +22,7 @@ from contracts.secret_scan import brought_in, say
 
 _CHUNK = 1 << 20
 _VERSION_BYTES = 1 << 20
+_LARGEST = 32 << 20  # bytes of a file that a step may commit
 
 
 class GitReconciler:
@@ -75,6 +76,7 @@ class GitReconciler:
             version=self._version(),
             links={_shown(path): _shown(target) for path, target in sorted(links.items())[:1000]},
             secrets=self._secrets(head, status.dirty, dirty),
+            unfit={_shown(path): why for path in status.dirty if (why := self._unfit(path))},
             config=self._git.config_digest(),
             problem=self._problem(status, position),
             took=time.monotonic() - began,
@@ -106,6 +108,25 @@ class GitReconciler:
                 self._digests.clear()
             self._digests[key] = known
         return known, bool(found.st_mode & stat.S_IXUSR)
+
+    def _unfit(self, path: str) -> str:
+        """Why it would harm whoever gets the commit: a link that leads elsewhere on their machine than on ours, or
+        a file that stays in the history for ever. Empty for anything else."""
+        place = self._git.root / path
+        try:
+            found = place.lstat()
+        except OSError:
+            return ""
+        if stat.S_ISLNK(found.st_mode):
+            target = place.readlink()
+            inside = Path(os.path.normpath(place.parent / target)).is_relative_to(self._git.root)
+            if target.is_absolute() or not inside:
+                return f"a link to {_shown(str(target))}, outside of the worktree"
+        elif stat.S_ISREG(found.st_mode) and found.st_size > _LARGEST:
+            return (
+                f"{found.st_size / (1 << 20):,.0f} MiB, files of at most {_LARGEST >> 20} MiB are committed"
+            )
+        return ""
 
     def _secrets(self, head: str, paths: Sequence[str], dirty: Mapping[str, str | None]) -> dict[str, str]:
         """What the dirty files hold that HEAD's do not. Each content is looked at once; git is asked only for

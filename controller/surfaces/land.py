@@ -17,6 +17,7 @@ from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import command, plain, plural
 from tool_adapters import landing
+from tool_adapters.git import ReadOnlyRepo
 
 SUBJECT = 72  # columns
 LEDGER = "decision_ledger"  # the field of the state that holds decisions and why
@@ -43,7 +44,7 @@ def land(
             f"{record.branch} is at {(tip or 'nothing')[:12]}, the checks were read at {record.head[:12]}",
             hint="somebody else changed the branch: merge by hand, or put it back",
         )
-    if (there := repo.rev(f"refs/heads/{target}")) and repo.find(record.base, there, RUN, record.run):
+    if landed(repo, record, target):
         raise ConfigError(f"{target} holds the work of {record.run} already: nothing to land")
     kept = wait_for(lambda: rows(store, record.run))
     text = f"{message or _message(record, charter(loaded), [row for *_, row in kept])}\n\n{RUN}: {record.run}"
@@ -61,12 +62,18 @@ def land(
         )
         return 0
     author = loaded.task.workspace.author
-    landed = landing.land(places.repo, record.branch, target, "ff" if ff else "squash", text, author=author)
-    where = f", checked out in {landed.checkout}" if landed.checkout else ""
+    moved = landing.land(places.repo, record.branch, target, "ff" if ff else "squash", text, author=author)
+    where = f", checked out in {moved.checkout}" if moved.checkout else ""
     print(
-        f"{landed.onto}: {landed.old[:12]} → {landed.new[:12]}, {plural(len(landed.files), 'file')} changed{where}"
+        f"{moved.onto}: {moved.old[:12]} → {moved.new[:12]}, {plural(len(moved.files), 'file')} changed{where}"
     )
     return 0
+
+
+def landed(repo: ReadOnlyRepo, record: RunRecord, target: str) -> bool:
+    """Whether branch `target` holds the run's work already, as one commit or as the run's own."""
+    there = repo.rev(f"refs/heads/{target}")
+    return there is not None and repo.find(record.base, there, RUN, record.run) is not None
 
 
 def settled(record: RunRecord, task: Path | None) -> None:

@@ -19,6 +19,7 @@ from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
 from controller.surfaces.events import ended, ending, step_ended
+from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
 from controller.surfaces.progress import Lines, for_stderr
@@ -140,7 +141,15 @@ async def _worked(
         raise await with_remedy(error, loaded) from None
     record = end.record
     outcome = None if end.outcome is None and steps is not None else end.outcome
-    return ended(record, outcome, law, path, _diffstat(loaded, record))
+    told = ended(record, outcome, law, path, _diffstat(loaded, record))
+    return told.model_copy(update={"next": ""}) if _landed(loaded, record) else told
+
+
+def _landed(loaded: LoadedTask, record: RunRecord) -> bool:
+    try:
+        return record.finished and landed(repository(loaded), record, loaded.task.workspace.base)
+    except ControllerError:
+        return False
 
 
 def _diffstat(loaded: LoadedTask, record: RunRecord) -> str:

@@ -118,6 +118,21 @@ def test_what_a_command_leaves_out_of_scope_is_put_back_and_said(world: World) -
     assert "junk.txt" in world.prompts[1] and "put back" in world.prompts[1]
 
 
+def test_what_would_harm_whoever_gets_the_commit_is_put_back_and_said(tmp_path: Path) -> None:
+    leave = """\
+    leave: {run: "cd src; ln -s $PWD home; ln -s ../../.. up; ln -s a.txt near; truncate -s 33M big; echo x > x"}
+checks:
+"""
+    world = World(tmp_path / "r", task=TASK.replace("checks:\n", leave, 1))
+    go(world, [action("run", {"command": "leave"}), finish()], limit=2)
+    kept = world.git("ls-tree", "-r", "--name-only", "skill-state/tidy").split()
+    assert {"src/near", "src/x"} <= set(kept) and not {"src/home", "src/up", "src/big"} & set(kept)
+    observed = world.prompts[1].partition("=== OBSERVATION ===")[2]
+    assert "3 changed files were put back" in observed
+    assert observed.count("outside of the worktree") == 2 and "src/big: 33 MiB" in observed
+    assert not (world.worktree / "src/big").exists()
+
+
 def test_an_observation_is_consumed_only_by_a_committed_step(world: World) -> None:
     answers = [
         action("run", {"command": "show", "params": {"path": "src/a.txt"}}),

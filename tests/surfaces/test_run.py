@@ -52,6 +52,7 @@ def test_a_run_from_its_first_step_to_landing(shell: Shell) -> None:
     assert f"Skill-State-Run: {end['run']}" in shell.git("log", "-1", "--format=%B")
     landed = shell("land")
     assert landed.code == 2 and "already" in landed.err
+    assert shell("run", "--json").lines[-1]["next"] == "", "what is landed need not be landed again"
 
 
 def test_what_is_kept_of_a_step(shell: Shell) -> None:

@@ -129,6 +129,7 @@ def test_stop_takes_effect_where_the_step_ends(shell: Shell) -> None:
     finally:
         first.kill()
     assert first.returncode == 128 + signal.SIGINT, err
+    assert ", lunch: `controller run` goes on" in out, "why is said where the run ends"
     status = shell("status", "--json").one
     assert (status["step"], status["committed"], status["outcome"]) == (1, 1, "interrupted"), out
     assert shell("run").code == 0
