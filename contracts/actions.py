@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from contracts.base import Frozen, JsonObject
+from contracts.readings import Printed
 
 Effect = Literal["none", "read", "edit", "command", "outside"]
 
@@ -29,27 +30,33 @@ class ActionSpec:
 
 class Block(Frozen):
     """A piece of an observation. `text` is already cut to its limit; `total` is the size before the cut, in
-    bytes; `artifact` names the full text where one was kept."""
+    bytes; `artifact` names the full text where one was kept, `first` is the number of the text's first line in it,
+    where that is known."""
 
     title: str
     text: str = ""
     total: int | None = None
     artifact: str | None = None
+    first: int | None = None
 
 
 class RanCommand(Frozen):
-    """A named command that was run. `exit` is None when it was ended by us; `must` as the task declares it."""
+    """A named command that was run. `exit` is None when it was ended by us; `must` as the task declares it; `id`
+    names it with its parameters, `printed` is what its next run is compared with."""
 
     name: str
     exit: int | None
     timed_out: bool = False
     must: Literal["any", "pass"] = "any"
     took: float = 0.0
+    id: str = ""
+    printed: Printed | None = None
 
 
 class ActionCall(Frozen):
     """A staged action handed to its adapter. `key` is the idempotency key, `step` its number, `answer` what a
-    person said to an `ask`, `head` the commit that the step began on (a probe compares with it)."""
+    person said to an `ask`, `head` the commit that the step began on (a probe compares with it), `printed` what the
+    commands in it printed last, by `RanCommand.id`."""
 
     tool: str
     args: JsonObject
@@ -57,6 +64,7 @@ class ActionCall(Frozen):
     step: int
     answer: str | None = None
     head: str = "HEAD"
+    printed: dict[str, Printed] = {}
 
 
 class ActionResult(Frozen):

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from contracts.base import Frozen
-from contracts.units import CommandLine, Duration, Many, Name, OptionalArgv, Text, invalid
+from contracts.base import Frozen, JsonObject, digest
+from contracts.units import CommandLine, Duration, Inside, Many, Name, OptionalArgv, Text, invalid
 
 # `{name}` is filled in, `{{name}}` stands for the text `{name}`, `${NAME}` is the shell's own.
 _PLACE = re.compile(r"\{(\{[a-z][a-z0-9_]*\})\}|(?<![${])\{([a-z][a-z0-9_]*)\}")
@@ -61,6 +61,9 @@ class Command(Frozen):
     effects: Many[Name] = Field(default=(), description="declared effects outside the worktree")
     probe: OptionalArgv = Field(default=(), description="exit 0: it happened; 1: it did not")
     network: bool = Field(default=False, description="whether it may use the network")
+    report: Inside | None = Field(
+        default=None, description="JUnit XML that it writes, a path or glob; read beside its output"
+    )
 
     @model_validator(mode="after")
     def _filled(self) -> Command:
@@ -95,6 +98,12 @@ class Command(Frozen):
         if isinstance(line, str):
             return _PLACE.sub(lambda m: m[1] or shlex.quote(values[m[2]]), line)
         return tuple(_PLACE.sub(lambda m: m[1] or values[m[2]], word) for word in line)
+
+
+def run_id(args: JsonObject) -> str:
+    """What names a run of a command, its parameters included: `run tests`, `run tests 1a2b3c4d`."""
+    params = args.get("params")
+    return f"run {str(args.get('command'))[:40]}" + (f" {digest(params)[:8]}" if params else "")
 
 
 def _names(line: str | tuple[str, ...]) -> Iterator[str]:

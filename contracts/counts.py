@@ -1,6 +1,6 @@
-"""What test runners print about themselves: counts, failed tests, the first failure's text. Pure.
+"""What test runners print about themselves: counts and failed tests. Pure.
 
-Understood: pytest, unittest, go test, cargo test, jest, vitest, node:test. Counts of several runs in one
+Understood: pytest, unittest, go test, cargo test, jest, vitest, mocha, node:test. Counts of several runs in one
 output are added up. A text that no runner wrote gives None, which is never taken as "no failures".
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from contracts.readings import TestCounts
 from contracts.text import clean
 
-MAX_FAILURES = 20
-TRACE_LINES = 60
+MAX_FAILURES = 20  # names that are shown and stored
+MAX_NAMES = 400  # names that are told apart
 
 _PYTEST_WORDS = (
     "passed|failed|skipped|deselected|xfailed|xpassed|errors?|warnings?|rerun|subtests passed|subtests failed"
@@ -36,35 +36,23 @@ _JEST = re.compile(r"^Tests:[ ]+(\d+ \w+(?:, \d+ \w+)*)$", re.M)
 _JEST_FAILED = re.compile(r"^\s*● (?!Console$)(.+)$", re.M)
 _VITEST = re.compile(r"^ *Tests  (\d+ [a-z ]+(?:\| \d+ [a-z ]+)*\(\d+\)|no tests)$", re.M)
 _VITEST_FAILED = re.compile(r"^ *(?:FAIL|×) {1,2}(\S+ > .+)$", re.M)
+_JEST_UNLOADED = re.compile(r"^FAIL (\S+)[^\n]*\n  ● Test suite failed to run$", re.M)
+_VITEST_UNLOADED = re.compile(r"^ *FAIL {1,2}(\S+) \[ [^\n]+ \]$", re.M)
+_MOCHA = re.compile(r"^ {2}(\d+) (passing|pending|failing)(?: \([\d.]+m?s\))?$", re.M)
+_MOCHA_FAILED = re.compile(r"^ {2}\d+\) (\S.*(?:\n {7,}\S.*)*?):\n", re.M)
 _NODE = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.M)
 _NODE_FAILED = re.compile(r"^\s*(?:not ok \d+ - (.+?)(?: # .*)?|✖ (.+?) \([\d.]+ms\)(?: # .*)?)$", re.M)
 
 
-def parse_counts(text: str | bytes) -> TestCounts | None:
+def parse_counts(text: str | bytes, names: int = MAX_FAILURES) -> TestCounts | None:
     """The counts that a test runner printed, or None. What was expected to fail (xfailed, xpassed, todo) is
-    counted as skipped, so that marking a test so can't hide it. At most 20 names of failed tests."""
+    counted as skipped, so that marking a test so can't hide it. At most `names` names of failed tests."""
     text = clean(text)
     for parse in _PARSERS:
         found = parse(text)
         if found is not None:
-            return found
+            return found.model_copy(update={"failures": found.failures[:names]})
     return None
-
-
-def first_trace(text: str | bytes, lines: int = TRACE_LINES) -> str:
-    """The text of the first failure, at most `lines` lines (the middle is cut), or empty."""
-    text = clean(text)
-    found = min(
-        ((match.start(), match[0]) for pattern in _TRACES if (match := pattern.search(text))),
-        default=(0, ""),
-    )[1]
-    rows = found.strip("\n").split("\n")
-    if len(rows) <= lines:
-        return "\n".join(rows)
-    # The end of a trace says what went wrong, its beginning which test it was.
-    front = lines // 3
-    kept = lines - front - 1
-    return "\n".join([*rows[:front], f"… {len(rows) - front - kept} lines …", *rows[-kept:]])
 
 
 def say_counts(counts: TestCounts) -> str:
@@ -76,26 +64,8 @@ def say_counts(counts: TestCounts) -> str:
     return ", ".join(parts) + (f" ({counts.runner})" if counts.runner else "")
 
 
-_TRACES = tuple(
-    re.compile(pattern, re.M | re.S)
-    for pattern in (
-        r"^_{3,} (?!summary)[^\n]+ _{3,}$.*?(?=^_{3,} [^\n]+ _{3,}$|^={3,} [^\n]+ ={3,}$|^!{3,}|\Z)",  # pytest
-        r"^={40,}\n(?:FAIL|ERROR): [^\n]+\n.*?(?=^={40,}$|^-{40,}\nRan |\Z)",  # unittest
-        r"^---- .+? stdout ----$.*?(?=^---- .+? stdout ----$|^failures:$|\Z)",  # cargo
-        r"^[ \t]*--- FAIL: [^\n]+\n(?:[ \t]+(?!--- )[^\n]*\n|\n)*",  # go
-        r"^panic: .*?(?=^FAIL\b|\Z)",  # go
-        r"^  ● [^\n]+\n.*?(?=^  ● |^Test Suites:|\Z)",  # jest
-        r"^\s?FAIL  [^\n]+ > [^\n]+\n.*?(?=^⎯|^\s?FAIL  |\Z)",  # vitest
-        r"^not ok \d+ - [^\n]*\n  ---\n.*?^  \.\.\.$",  # node:test, TAP
-        r"^✖ [^\n]+\n(?:[ ]{2,}[^\n]*\n|\n)+",  # node:test, spec
-        r"^error(?:\[E\d+\])?: [^\n]+\n +--> .*?(?=^error|^warning|\Z)",  # rustc
-        r"^Traceback \(most recent call last\):\n.*?^\S[^\n]*$(?:\n^\S[^\n]*$)?",  # Python
-    )
-)
-
-
 def _names(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip()[:200] for name in found))[:MAX_FAILURES]
+    return tuple(dict.fromkeys(name.strip()[:200] for name in found))[:MAX_NAMES]
 
 
 def _words(text: str) -> dict[str, int]:
@@ -165,23 +135,41 @@ def _go(text: str) -> TestCounts | None:
     if not packages and not re.search(r"^(PASS|FAIL)$", text, re.M):
         return None
     verbose = any(kind == "PASS" for kind, _ in tests)
-    broken = sum(1 for word, _, rest in packages if word == "FAIL" and rest.startswith("["))
-    good = sum(1 for word, _, _ in packages if word == "ok")
+    good = sum(word == "ok" and "[no tests to run]" not in rest for word, _, rest in packages)
+    names = [name for kind, name in tests if kind == "FAIL"]
+    broken = _go_broken(text)
     return TestCounts(
         passed=sum(kind == "PASS" for kind, _ in tests) if verbose else good,
-        failed=sum(kind == "FAIL" for kind, _ in tests),
-        errors=broken,
+        failed=len(names),
+        errors=len(broken),
         skipped=sum(kind == "SKIP" for kind, _ in tests),
-        failures=_names([name for kind, name in tests if kind == "FAIL"]),
+        failures=_names([*names, *broken]),
         runner="go" if verbose else "go, packages",
     )
+
+
+def _go_broken(text: str) -> list[str]:
+    """The packages that failed without a failed test: not built, killed, out of time."""
+    broken, begun = [], 0
+    for match in _GO_PACKAGE.finditer(text):
+        if match[1] not in ("ok", "FAIL") or not match[3]:
+            continue
+        if match[1] == "FAIL" and "--- FAIL: " not in text[begun : match.start()]:
+            why = match[3] if match[3].startswith("[") else "[no test named]"
+            broken.append(f"{match[2]} {why}")
+        begun = match.end()
+    return broken
 
 
 def _jest(text: str) -> TestCounts | None:
     ends = _JEST.findall(text)
     if not ends:
         return None
-    return _scripted([_words(end) for end in ends], _names(_JEST_FAILED.findall(text)), "jest")
+    names = _names(_JEST_FAILED.findall(text))
+    # A file that can't be loaded has no tests that could fail: it is counted among the suites only.
+    unloaded = _names(_JEST_UNLOADED.findall(text))
+    names = tuple(name for name in names if name != "Test suite failed to run")
+    return _scripted([_words(end) for end in ends], (*names, *unloaded), "jest", len(unloaded))
 
 
 def _vitest(text: str) -> TestCounts | None:
@@ -189,19 +177,38 @@ def _vitest(text: str) -> TestCounts | None:
     if not ends:
         return None
     words = [_words(end[1].replace("expected fail", "todo")) for end in ends]
-    return _scripted(words, _names(_VITEST_FAILED.findall(text)), "vitest")
+    unloaded = _names(_VITEST_UNLOADED.findall(text))
+    names = _names(_VITEST_FAILED.findall(text))
+    return _scripted(words, (*names, *unloaded), "vitest", len(unloaded))
 
 
-def _scripted(ends: list[dict[str, int]], names: tuple[str, ...], runner: str) -> TestCounts:
+def _scripted(ends: list[dict[str, int]], names: tuple[str, ...], runner: str, errors: int) -> TestCounts:
     def total(*words: str) -> int:
         return sum(end.get(word, 0) for end in ends for word in words)
 
     return TestCounts(
         passed=total("passed"),
         failed=total("failed"),
+        errors=errors,
         skipped=total("skipped", "todo"),
         failures=names,
         runner=runner,
+    )
+
+
+def _mocha(text: str) -> TestCounts | None:
+    found: dict[str, int] = {}
+    for number, word in _MOCHA.findall(text):
+        found[word] = found.get(word, 0) + int(number)
+    if "passing" not in found:
+        return None
+    names = _names(re.sub(r"\s*\n\s*", " › ", name) for name in _MOCHA_FAILED.findall(text))
+    return TestCounts(
+        passed=found["passing"],
+        failed=found.get("failing", 0),
+        skipped=found.get("pending", 0),
+        failures=names,
+        runner="mocha",
     )
 
 
@@ -228,6 +235,7 @@ _PARSERS: tuple[Callable[[str], TestCounts | None], ...] = (
     _cargo,
     _jest,
     _vitest,
+    _mocha,
     _node,
     _go,
 )

@@ -10,6 +10,7 @@ from contracts.actions import ActionSpec, closed
 from contracts.base import JsonObject, canonical
 from contracts.commands import Command, Param
 from contracts.patch import PatchError, headers, parse
+from contracts.recall import KINDS, MAX_QUERY, MAX_RECALLED
 
 MAX_RANGES = 6
 MAX_RANGE_LINES = 400
@@ -21,13 +22,14 @@ MAX_HITS_PER_FILE = 5
 MAX_TREE_LINES = 200
 
 _WRITES = ("edit_files", "apply_patch")
-_READS = ("read_files", "list_files", "search")
+_READS = ("read_files", "list_files", "search", "recall")
 BATCHED = (*_WRITES, "run", *_READS)
 
 _PATH: JsonObject = {"type": "string", "minLength": 1, "maxLength": 500}
 _GLOB: JsonObject = {"type": "string", "minLength": 1, "maxLength": 200}
 _LINE: JsonObject = {"type": "integer", "minimum": 1, "maximum": 100_000_000}
 _TIMES: JsonObject = {"type": "integer", "minimum": 1, "maximum": 100_000}
+_FLAG: JsonObject = {"type": "boolean"}
 _BODY: JsonObject = {"type": "string", "maxLength": MAX_PAYLOAD}
 _OLD: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_PAYLOAD}
 
@@ -48,6 +50,10 @@ _EDITS: JsonObject = {
         ),
         closed({"op": _const("write"), "path": _PATH, "content": _BODY}, ("op", "path", "content")),
         closed({"op": _const("delete"), "path": _PATH}, ("op", "path")),
+        closed(
+            {"op": _const("copy"), "path": _PATH, "source": _PATH, "from": _LINE, "to": _LINE, "move": _FLAG},
+            ("op", "path", "source"),
+        ),
         closed(
             {"op": _const("replace_all"), "glob": _GLOB, "old": _OLD, "new": _BODY, "expect": _TIMES},
             ("op", "glob", "old", "new", "expect"),
@@ -91,9 +97,23 @@ SPECS: dict[str, ActionSpec] = {
             "lines that hold a text (or match a Python regular expression); `paths` are globs",
         ),
         ActionSpec(
+            "recall",
+            closed(
+                {
+                    "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
+                    "kinds": _list({"type": "string", "enum": list(KINDS)}, len(KINDS)),
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_RECALLED},
+                },
+                ("query",),
+            ),
+            "words in what this run knew or saw and is shown no more: state entries since removed, actions, "
+            "outputs, decisions",
+        ),
+        ActionSpec(
             "edit_files",
             closed({"edits": _list(_EDITS, 60)}, ("edits",)),
-            "all edits or none, in order; `old` must occur exactly `count` times (1 unless told); at most 64 KiB",
+            "all edits or none, in order; `old` must occur exactly `count` times (1 unless told); at most 64 KiB; copy "
+            "appends lines of a file (or of `artifact:ID`) to another, `move` takes them out of the first",
             effect="edit",
         ),
         ActionSpec(
@@ -298,8 +318,9 @@ def paths_of(tool: str, args: JsonObject) -> tuple[str, ...]:
             found.update(dict.fromkeys(headers(str(inner.get("patch", "")))))
         elif name == "edit_files":
             for edit in inner.get("edits", ()):
-                if isinstance(edit, dict) and isinstance(edit.get("path"), str):
-                    found[edit["path"]] = None
+                for key in ("path", "source") if isinstance(edit, dict) and edit.get("move") else ("path",):
+                    if isinstance(edit, dict) and isinstance(edit.get(key), str):
+                        found[edit[key]] = None
     return tuple(found)
 
 
@@ -337,8 +358,10 @@ _EXAMPLES: dict[str, str] = {
     "read_files": '{"files":[{"path":"src/a.py","from":1,"to":120},{"path":"README.md"}]}',
     "list_files": '{"path":"src","depth":2}',
     "search": '{"pattern":"text_type","paths":["src/**/*.py"]}',
+    "recall": '{"query":"tz naive","kinds":["state","output"],"limit":5}',
     "edit_files": '{"edits":[{"op":"replace","path":"a.py","old":"x = 1\\n","new":"x = 2\\n","count":1},'
     '{"op":"write","path":"b.py","content":"…"},{"op":"delete","path":"c.py"},'
+    '{"op":"copy","path":"d.py","source":"a.py","from":40,"to":90,"move":true},'
     '{"op":"replace_all","glob":"src/**/*.py","old":"foo(","new":"bar(","expect":12}]}',
     "apply_patch": '{"patch":"--- a/x.py\\n+++ b/x.py\\n@@ -1,2 +1,2 @@\\n a\\n-b\\n+c\\n"}',
     "ask": '{"question":"…","options":["yes","no"]}',

@@ -10,9 +10,11 @@ from typing import Protocol
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
 from contracts.base import JsonObject
 from contracts.dialects import Dialect
+from contracts.queue import PostBody
 from contracts.ranges import Hunk
-from contracts.readings import Reading
-from contracts.record import AuditRow, PostBody, RunRecord
+from contracts.readings import Printed, Reading
+from contracts.recall import Recalled
+from contracts.record import AuditRow, RunRecord
 from contracts.reply import AgentProfile, AgentReply, Prompt
 from contracts.text import clean
 
@@ -58,7 +60,7 @@ class Actions(Protocol):
 @dataclass(frozen=True)
 class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
-    `floor` of each check, and the `view` of the state: name -> {path, from, to}."""
+    `floor` of each check, what each check `printed` last, and the `view` of the state: name -> {path, from, to}."""
 
     base: str
     head: str
@@ -66,6 +68,7 @@ class Ask:
     now: float
     floor: Mapping[str, int] = field(default_factory=dict)
     view: Mapping[str, JsonObject] = field(default_factory=dict)
+    printed: Mapping[str, Printed] = field(default_factory=dict)
 
 
 class Reconciler(Protocol):
@@ -137,6 +140,13 @@ class Artifacts(Protocol):
 
     def put(self, data: bytes) -> str: ...
     def get(self, id: str) -> bytes: ...
+
+
+class Memory(Protocol):
+    """The past of the run at work. `recall` finds `limit` (1-10) pieces of the given kinds (none: of all) that
+    hold the words of `query`, which may be any text. Raises Unavailable when it can't be searched."""
+
+    async def recall(self, query: str, kinds: Sequence[str] = (), limit: int = 10) -> Recalled: ...
 
 
 # ---- workspace -------------------------------------------------------------------------------------------
@@ -212,6 +222,7 @@ class Ran:
     missing  the program that was not found. refused: one sentence why the start was refused (program missing
              or not executable, folder missing, argument list too long): the child never ran.
     settled  it had printed its answer (`Settle`) and did not exit: it was ended and the output holds.
+    reports  the files that were asked for and that it wrote, redacted, path -> content.
     """
 
     exit: int | None
@@ -226,6 +237,7 @@ class Ran:
     settled: bool = False
     survivors: tuple[str, ...] = ()
     took: float = 0.0
+    reports: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
@@ -253,6 +265,7 @@ class Runner(Protocol):
     settle    when the answer is known to be there although the child lives on.
     redact    False only for an agent's reply, whose bytes must not change before they are decoded; what is
               kept as an artifact is redacted in any case.
+    reports   globs of files below `cwd` that are read after the run: those that this run wrote.
 
     A cancelled `run` ends the child and its descendants before it raises.
     """
@@ -270,4 +283,5 @@ class Runner(Protocol):
         keep: bool = False,
         settle: Settle | None = None,
         redact: bool = True,
+        reports: Sequence[str] = (),
     ) -> Ran: ...

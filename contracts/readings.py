@@ -10,7 +10,8 @@ from contracts.base import Frozen
 
 
 class TestCounts(Frozen):
-    """What a test runner printed about itself; `failures` are names of failed tests, at most 20."""
+    """What a test runner printed about itself; `failures` are names of failed tests, at most 20. `marks` are 8 hex
+    digits of each name, at most 400: what a later run is compared with."""
 
     __test__ = False
 
@@ -20,6 +21,29 @@ class TestCounts(Frozen):
     skipped: int = 0
     failures: tuple[str, ...] = ()
     runner: str = ""
+    marks: tuple[str, ...] = ()
+
+
+class Problems(Frozen):
+    """What compilers and linters complained of. `codes`: rule -> how often, most frequent first, at most 12.
+    `marks`: 8 hex digits of each complaint's file, rule and message (not its line), at most 400."""
+
+    errors: int = 0
+    warnings: int = 0
+    files: int = 0
+    codes: dict[str, int] = {}
+    marks: tuple[str, ...] = ()
+
+
+class Printed(Frozen):
+    """What a command printed, as the next run of it is compared with. `step` is the one since which it prints
+    the same (0: the run's opening); `digest` of the text with times stripped, empty when it is not known whole."""
+
+    step: int
+    exit: int | None = None
+    digest: str = ""
+    counts: TestCounts | None = None
+    problems: Problems | None = None
 
 
 class GitReading(Frozen):
@@ -91,6 +115,7 @@ class CheckReading(Frozen):
     text: str = ""
     total: int = 0
     artifact: str | None = None
+    printed: Printed | None = None
     pins_broken: tuple[str, ...] = ()
     tree: str = ""
     took: float = 0.0
@@ -155,6 +180,11 @@ class Readings(Frozen):
     @property
     def checks(self) -> dict[str, CheckReading]:
         return {name: item for name, item in self.items.items() if isinstance(item, CheckReading)}
+
+
+def check_id(name: str) -> str:
+    """What names a check among what was printed last."""
+    return f"check {name}"
 
 
 class Need(Frozen):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from contracts.actions import Block
 from contracts.base import Frozen, JsonObject
 from contracts.outcomes import CLOSING, Outcome
 from contracts.paths import PathPolicy
-from contracts.readings import Need, TestCounts
+from contracts.queue import DID_NOT, HAPPENED, Entry, Post, StopRequest, UserNote, decided, noted
+from contracts.readings import Need, Printed, TestCounts
 from contracts.reply import AgentProfile, Usage
 
 FORMAT = 1
 DAY = 86_400
-HAPPENED, DID_NOT = "happened", "did-not-happen"
-MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
+MAX_PRINTED = 48
 
 
 class Observation(Frozen):
@@ -66,7 +64,7 @@ class Staged(Frozen):
 
     `policy` says which files the action may change. `resumed` is set by `Store.load`: this one was staged by
     an earlier call, which may have died anywhere in the deed. `ruling` is what a person said of a deed of which
-    nothing else can tell: HAPPENED or DID_NOT."""
+    nothing else can tell: HAPPENED or DID_NOT. `printed` is what the commands in it printed last."""
 
     step: int
     transition: JsonObject
@@ -85,6 +83,7 @@ class Staged(Frozen):
     answer: str | None = None
     ruling: str | None = None
     deadline: float | None = None
+    printed: dict[str, Printed] = {}
 
 
 class Reserve(Frozen):
@@ -146,7 +145,7 @@ class Progress(Frozen):
 
 class Halt(Frozen):
     """Why the run does not go on. `say` tells a person what to do; `limit` names a used-up budget and its
-    value, so that a higher one lifts it."""
+    value, so that a higher one lifts it; `entry` what waits in the queue."""
 
     outcome: Outcome
     cause: str
@@ -155,87 +154,14 @@ class Halt(Frozen):
     limit: str = ""
     value: float = 0.0
     step: int = 0
-
-
-class Entry(Frozen):
-    """Something parked for a person. `status` is open until a person decides."""
-
-    id: str
-    kind: Literal["ask", "approval", "change", "conflict", "unknown"]
-    step: int
-    transition: JsonObject
-    action_hash: str
-    why: str
-    basis: dict[str, str] = {}
-    opened: float
-    expires: float | None = None
-    status: Literal["open", "approved", "rejected"] = "open"
-    answer: str | None = None
-    decider: str = ""
-    decided: float | None = None
-
-
-class Answer(Frozen):
-    """A person's answer to an `ask`."""
-
-    kind: Literal["answer"] = "answer"
-    entry: str
-    text: str
-    by: str
-    at: float
-
-
-class StopRequest(Frozen):
-    """A person asked the run to end after the step at hand."""
-
-    kind: Literal["stop"] = "stop"
-    by: str
-    at: float
-    why: str = ""
-
-
-class Tell(Frozen):
-    """A person's note for the agent: shown in every prompt until its id stands in the state (the agent has taken
-    it in) or it is withdrawn. It never changes the intent."""
-
-    kind: Literal["tell"] = "tell"
-    text: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
-    by: str
-    at: float
-
-
-class Withdraw(Frozen):
-    """A person takes a note back."""
-
-    kind: Literal["withdraw"] = "withdraw"
-    note: str
-    by: str
-    at: float
-
-
-PostBody = Annotated[Answer | StopRequest | Tell | Withdraw, Field(discriminator="kind")]
-
-
-class UserNote(Frozen):
-    """A note that is shown. `id` is `user-note-N`."""
-
-    id: str
-    text: str
-    by: str
-    at: float
-
-
-class Post(Frozen):
-    """One word of a person in the inbox. `id` is given by the store."""
-
-    id: int
-    body: PostBody
+    entry: str = ""
 
 
 class RunRecord(Frozen):
     """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
     `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and
-    the hash of the last one: a row cut off the end is noticed."""
+    the hash of the last one: a row cut off the end is noticed. `printed` is what each command (`run NAME`) and check
+    (`check NAME`) printed last, at most MAX_PRINTED, oldest out."""
 
     format: int = FORMAT
     task: str
@@ -260,6 +186,7 @@ class RunRecord(Frozen):
     failures: int = 0
     progress: Progress = Progress()
     checks: dict[str, CheckState] = {}
+    printed: dict[str, Printed] = {}
     halt: Halt | None = None
     digests: dict[str, str] = {}
     rows: int = 0
@@ -282,34 +209,28 @@ class RunRecord(Frozen):
         return self.outcome in CLOSING
 
     def folded(self, inbox: tuple[Post, ...]) -> RunRecord:
-        """The record with people's words taken in: an answer approves its `ask`, a note is shown, the oldest
-        give way to the newest. The version stays; the next write consumes the posts."""
-        answers = {post.body.entry: post.body for post in inbox if isinstance(post.body, Answer)}
-        queue = tuple(
-            entry.model_copy(
-                update={"status": "approved", "answer": said.text, "decider": said.by, "decided": said.at}
-            )
-            if entry.status == "open"
-            and (said := answers.get(entry.id))
-            and (entry.kind != "unknown" or said.text in (HAPPENED, DID_NOT))
-            else entry
-            for entry in self.queue
-        )
-        staged = self.staged
+        """The record with people's words taken in: an answer approves its `ask`, a yes its entry; a no removes it
+        and becomes the correction; a note is shown. The version stays; the next write consumes the posts."""
+        queue, staged, halt = decided(self.queue, inbox), self.staged, self.halt
         ruled = next(
             (entry for entry in queue if entry.kind == "unknown" and entry.status == "approved"), None
         )
         if staged is not None and ruled is not None and ruled.answer in (HAPPENED, DID_NOT):
             staged = staged.model_copy(update={"ruling": ruled.answer})
-        notes = list(self.notes)
-        for post in inbox:
-            if isinstance(post.body, Tell):
-                body = post.body
-                notes.append(UserNote(id=f"user-note-{post.id}", text=body.text, by=body.by, at=body.at))
-            elif isinstance(post.body, Withdraw):
-                notes = [note for note in notes if note.id != post.body.note]
-        kept = tuple(notes[-MAX_NOTES:])
-        return self.model_copy(update={"inbox": inbox, "queue": queue, "notes": kept, "staged": staged})
+        refused = [entry for entry in queue if entry.status == "rejected"]
+        correction = _refusal(refused[-1], self.step) if refused else self.correction
+        if halt is not None and any(entry.id == halt.entry for entry in refused):
+            halt = None
+        return self.model_copy(
+            update={
+                "inbox": inbox,
+                "queue": tuple(entry for entry in queue if entry.status != "rejected"),
+                "notes": noted(self.notes, inbox),
+                "staged": staged,
+                "correction": correction,
+                "halt": halt,
+            }
+        )
 
     @property
     def stop(self) -> StopRequest | None:
@@ -329,6 +250,13 @@ class RunRecord(Frozen):
                 return self.approved is None and not (self.staged and self.staged.ruling)
             case _:
                 return True
+
+
+def _refusal(entry: Entry, step: int) -> Correction:
+    """What the agent is told of a person's no."""
+    why = f": {entry.answer}" if entry.answer else ", and gave no reason"
+    say = f"{entry.decider} said no to {entry.id} ({entry.why[:300]}){why[:900]}. Do without it."
+    return Correction(step=step, layer="policy", code="queue.rejected", say=say)
 
 
 AuditKind = Literal["opened", "step", "reply", "decision", "halt", "migration"]

@@ -36,6 +36,7 @@ DEFAULT_ACTIONS = (
     "read_files",
     "list_files",
     "search",
+    "recall",
     "edit_files",
     "apply_patch",
     "batch",
@@ -231,6 +232,11 @@ class Check(Frozen):
     )
     baseline: Literal["green", "accept"] = Field(
         default="green", description="accept: this guard may be red at the start"
+    )
+    report: Inside | None = Field(
+        default=None,
+        description="JUnit XML that it writes, a path or glob (best one that Git ignores): read beside its output, "
+        "the worse counts hold; the check is red when it was not written",
     )
     when: Literal["finish", "edit", "step"] = Field(default="finish", description="how often it is read")
     timeout: Duration = Field(default=900.0, description="longest time of one reading")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -33,22 +34,39 @@ def size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def cut(text: str, limit: int, *, artifact: str | None = None, head: float = 0.3) -> str:
+def cut(
+    text: str, limit: int, *, artifact: str | None = None, first: int | None = None, head: float = 0.3
+) -> str:
     """`text` in at most `limit` bytes: the first 30 % and the last 70 % of the room, whole characters, with one
-    line between them that says what is missing and how to read it. Unchanged when it fits."""
+    line between them that says what is missing and how to read it. Unchanged when it fits. `first` is the number
+    that the text's first line has in the artifact, where that is known."""
     raw = text.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return text
-    read = f"; read artifact:{artifact} from line N" if artifact else ""
-    note = f"\n… cut {len(raw) - limit:,} of {len(raw):,} bytes{read} …\n"
+    read = f"; read artifact:{artifact}" if artifact else ""
+    note = f"\n… cut {len(raw):,} of {len(raw):,} bytes{read} from {(first or 0) + raw.count(10)} …\n"
     room = limit - size(note) - 8
     if room <= 0:
         return raw[:limit].decode("utf-8", "ignore")
-    first = int(room * head)
-    front = raw[:first].decode("utf-8", "ignore")
-    back = raw[len(raw) - (room - first) :].decode("utf-8", "ignore")
+    ahead = int(room * head)
+    front = raw[:ahead].decode("utf-8", "ignore")
+    back = raw[len(raw) - (room - ahead) :].decode("utf-8", "ignore")
     missing = len(raw) - size(front) - size(back)
+    if artifact and first is not None:
+        read += f" from {first + front.count(chr(10))}"
     return f"{front}\n… cut {missing:,} of {len(raw):,} bytes{read} …\n{back}"
+
+
+def share(sizes: Sequence[int], room: int) -> list[int]:
+    """How much of `room` each of `sizes` gets: the small ones all they need, the large ones equal parts."""
+    given = [0] * len(sizes)
+    left = sorted(range(len(sizes)), key=lambda i: sizes[i])
+    while left:
+        part = room // len(left)
+        first = left.pop(0)
+        given[first] = min(sizes[first], part)
+        room -= given[first]
+    return given
 
 
 def indented(text: str) -> str:

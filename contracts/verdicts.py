@@ -8,8 +8,9 @@ from pydantic import Field
 
 from contracts.base import Frozen, JsonObject
 from contracts.outcomes import Outcome
-from contracts.readings import CheckReading, Readings
-from contracts.record import Entry, Halt, LaunchFacts, Observation, Reserve, Staged
+from contracts.queue import Entry
+from contracts.readings import CheckReading, Printed, Readings
+from contracts.record import Halt, LaunchFacts, Observation, Reserve, Staged
 
 Layer = Literal["reply", "envelope", "schema", "patch", "intent", "invariants", "policy"]
 
@@ -124,7 +125,8 @@ class Gated(Frozen):
 
 class Verified(Frozen):
     """The evidence on the staged action. `keep` are the paths that become the step's commit, `strays` those
-    that are put back, `moved` names what counts as progress if the run has not seen it before."""
+    that are put back, `moved` names what counts as progress if the run has not seen it before, `printed` what later
+    runs of its commands and checks are compared with."""
 
     kind: Literal["verified"] = "verified"
     evidence: Evidence
@@ -136,6 +138,7 @@ class Verified(Frozen):
     finished: bool = False
     checks: tuple[CheckReading, ...] = ()
     moved: tuple[str, ...] = ()
+    printed: dict[str, Printed] = {}
     after: Readings | None = None
     tool_result: str = ""
     summary: str = ""

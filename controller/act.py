@@ -8,7 +8,8 @@ import anyio
 
 from contracts.actions import ActionCall, ActionResult, Block, Probed, RanCommand
 from contracts.ports import Action, Actions
-from contracts.record import HAPPENED, Staged
+from contracts.queue import HAPPENED
+from contracts.record import Staged
 
 GRACE = 20.0  # seconds that an action with an outside effect gets after an interrupt
 CUT_SHORT = ("run.timeout", "run.flooded")
@@ -26,6 +27,7 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
         step=staged.step,
         answer=staged.answer,
         head=staged.before.head or "HEAD",
+        printed=staged.printed,
     )
     action = actions[staged.tool]
     if staged.resumed:

@@ -10,23 +10,21 @@ from typing import Any
 from contracts.base import JsonObject, canonical, digest
 from contracts.merge import merge
 from contracts.outcomes import Outcome
+from contracts.queue import DID_NOT, HAPPENED, Entry, UserNote
 from contracts.record import (
     DAY,
-    DID_NOT,
-    HAPPENED,
     AuditRow,
     CheckState,
     Correction,
-    Entry,
     Halt,
     LaunchFacts,
     RunRecord,
     Spend,
     Staged,
-    UserNote,
 )
 from contracts.reply import Usage
 from contracts.secret_scan import redact_json
+from contracts.text import cut
 from contracts.verdicts import (
     Allow,
     Change,
@@ -44,7 +42,7 @@ from contracts.verdicts import (
     Verified,
 )
 from controller import audit
-from controller.standstill import moved, repeated
+from controller.standstill import latest, moved, repeated
 
 NOT_COUNTED = ("policy.stale",)  # not the model's fault
 PER_STEP = ("prompt", "reply", "readings", "evidence")
@@ -196,7 +194,9 @@ def _rejected(
 ) -> tuple[RunRecord, AuditRow]:
     """Σ and O stay; one correction replaces the older; too many in a row is the end."""
     rejections = record.rejections + (code not in NOT_COUNTED)
-    correction = Correction(step=record.step, layer=layer, code=code, say=say[:2000], excerpt=excerpt[:1200])
+    correction = Correction(
+        step=record.step, layer=layer, code=code, say=say[:2000], excerpt=cut(excerpt, 1200)
+    )
     record = record.model_copy(
         update={"correction": correction, "rejections": rejections, "failures": 0, "staged": None}
     )
@@ -219,6 +219,7 @@ def _verified(
     staged = record.staged
     assert staged is not None, "evidence without a staged transition"
     checks, delta = _checks(record, change)
+    kept = audit.outputs(change)
     row = audit.row(
         "step",
         record,
@@ -238,10 +239,13 @@ def _verified(
         commit=tree.commit,
         undone=tree.undone,
         human_events=audit.people(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
-        extra={"entry": staged.entry} if staged.entry else {},
+        extra=({"entry": staged.entry} if staged.entry else {}) | ({"outputs": kept} if kept else {}),
     )
     queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
-    record = record.model_copy(update={"checks": checks, "head": tree.head, "queue": queue, "halt": None})
+    printed = latest(record.printed, change.printed)
+    record = record.model_copy(
+        update={"checks": checks, "printed": printed, "head": tree.head, "queue": queue, "halt": None}
+    )
     match change.evidence:
         case Proven():
             return _proven(record, staged, change, tree, row)

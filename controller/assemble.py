@@ -30,6 +30,7 @@ from contracts.state import StateSchema
 from contracts.task import AgentConfig, Check, Task, price_known
 from controller.contract_folder import contract_of
 from controller.given import given
+from controller.memory.asked import RunMemory
 from controller.rig import Rig, Watch
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
@@ -99,7 +100,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         schema.initial()
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
-    skill = contract.skill or builtin_skill("coding")
+    skill = contract.skill or builtin_skill("coding", task.layout)
     allowed = specs(task.actions.allow, task.actions.commands)
     dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
     return Charter(
@@ -133,9 +134,11 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     )
 
 
-def builtin_skill(name: str) -> str:
-    """The built-in procedural specification of a template."""
-    return resources.files("controller").joinpath("skills", f"{name}.md").read_text("utf-8")
+def builtin_skill(name: str, layout: str = "full") -> str:
+    """The built-in procedural specification of a template, as it fits a layout: `compact` says the same in fewer words,
+    `paper` speaks of nothing that this layout does not show."""
+    file = f"{name}.md" if layout == "full" else f"{name}-{layout}.md"
+    return resources.files("controller").joinpath("skills", file).read_text("utf-8")
 
 
 def policy(loaded: LoadedTask) -> PathPolicy:
@@ -145,12 +148,21 @@ def policy(loaded: LoadedTask) -> PathPolicy:
     inside = places.base.relative_to(places.repo) if places.base.is_relative_to(places.repo) else Path()
     return PathPolicy(
         scope=task.workspace.scope,
-        protected=(*task.workspace.protected, loaded.path.name),
+        protected=(*task.workspace.protected, loaded.path.name, *_reports(task)),
         pins=tuple(dict.fromkeys(pinned)),
         may_edit=tuple(edit for check in task.checks for edit in check.may_edit),
         secrets=task.workspace.allow_secrets,
         prefix="" if str(inside) == "." else inside.as_posix(),
     )
+
+
+def _reports(task: Task) -> tuple[str, ...]:
+    """Reports are written by what is run, never by an edit, and are no part of the work."""
+    named = (
+        *(check.report for check in task.checks),
+        *(each.report for each in task.actions.commands.values()),
+    )
+    return tuple(dict.fromkeys(report for report in named if report))
 
 
 INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl", "deno", "bun")
@@ -231,7 +243,7 @@ def assemble(
     box = plan.around(runner)
     setup = box.for_(task.workspace.setup.network)
     workspace = WorktreeWorkspace.of(task, places.repo, places.home, runtime, setup, env, redact)
-    repo = workspace.work
+    repo, store = workspace.work, open_store(loaded)
     context = ActionContext(
         root=places.worktree,
         paths=law.paths,
@@ -243,6 +255,7 @@ def assemble(
         limits=task.limits,
         redactor=redact,
         boxed=box.for_,
+        memory=RunMemory(task.name, store, artifacts, law.schema.fields),
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
@@ -250,7 +263,7 @@ def assemble(
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
         readers=_readers(task, workspace, box, context, redact),
-        store=open_store(loaded),
+        store=store,
         workspace=workspace,
         artifacts=artifacts,
         watch=watch,

@@ -6,7 +6,8 @@ from typing import Any
 
 from contracts.base import canonical
 from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord
-from contracts.verdicts import Gated, Reject
+from contracts.text import line
+from contracts.verdicts import Gated, Reject, Verified
 
 
 def row(kind: AuditKind, record: RunRecord, now: float, **more: Any) -> AuditRow:
@@ -32,6 +33,16 @@ def launched(launch: LaunchFacts | None) -> dict[str, Any]:
 def result(change: Gated) -> str:
     verdict = change.verdict
     return verdict.code if isinstance(verdict, Reject) else verdict.kind
+
+
+def outputs(change: Verified) -> dict[str, str]:
+    """The full outputs of a step that were kept: what each is, by its artifact. Of a refuted step those of the
+    checks."""
+    if change.observation is not None:
+        kept = [(block.artifact, block.title) for block in change.observation.blocks]
+    else:
+        kept = [(check.artifact, f"check {check.name}") for check in change.checks]
+    return {id: line(title, 120) for id, title in kept if id}
 
 
 def people(record: RunRecord) -> tuple[str, ...]:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from contracts.base import JsonObject, canonical, digest
 from contracts.charter import Charter
+from contracts.commands import run_id
 from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import Path as FieldPath
 from contracts.merge import depth, merge, removed_paths, touched_paths
 from contracts.outcomes import Outcome
-from contracts.readings import CommandReading, GitReading, Need, Readings
-from contracts.record import Before, Entry, RunRecord, Staged
+from contracts.queue import Entry
+from contracts.readings import CommandReading, GitReading, Need, Printed, Readings
+from contracts.record import Before, RunRecord, Staged
 from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
 from controller.charge import facts
+from controller.standstill import fingerprint
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
@@ -332,7 +335,6 @@ def _staged(
 ) -> Staged:
     action, tool = transition["action"], str(transition["action"]["tool"])
     git = fresh.git
-    observed = record.observation.model_dump(exclude={"step"}) if record.observation else None
     spec = task.spec(tool)
     return Staged(
         step=step,
@@ -342,11 +344,18 @@ def _staged(
         args=action["args"],
         key=digest([record.run, step, 0, action]),
         action_hash=digest(action),
-        fingerprint=digest([action, observed, candidate])[:16],
+        fingerprint=fingerprint(action, record.observation, candidate),
         proof=_proof(tool, spec.effect if spec else "none", task),
         before=_before(git),
         policy=task.paths,
+        printed=_printed(record, tool, action["args"]),
     )
+
+
+def _printed(record: RunRecord, tool: str, args: JsonObject) -> dict[str, Printed]:
+    """What the commands of this action printed last."""
+    ids = [run_id(given) for name, given in inner_actions(tool, args) if name == "run"]
+    return {id: record.printed[id] for id in ids if id in record.printed}
 
 
 def _proof(tool: str, effect: str, task: Charter) -> Need:

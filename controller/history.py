@@ -40,18 +40,27 @@ def committed(row: AuditRow) -> bool:
     return row.kind == "step" and "state" in row.digests and isinstance(row.state_patch, dict)
 
 
+def became(state: JsonObject, row: AuditRow) -> JsonObject:
+    """Σ after `row`, from Σ before it."""
+    if row.kind == "opened":
+        kept = row.extra.get("record")
+        return cast(JsonObject, kept["state"]) if isinstance(kept, dict) else {}
+    if not committed(row):
+        return state
+    state = cast(JsonObject, merge(state, row.state_patch))
+    if moved := row.extra.get("views"):  # the controller kept the views on their lines
+        state = cast(JsonObject, merge(state, {"view": moved}))
+    return state
+
+
 def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
     """Σ from the opening on, after each committed step, oldest first."""
     state: JsonObject = {}
     for row in rows:
+        state = became(state, row)
         if row.kind == "opened":
-            kept = row.extra.get("record")
-            state = cast(JsonObject, kept["state"]) if isinstance(kept, dict) else {}
             yield Version(step=0, at=row.at, patch={}, state=state, row=row)
         elif committed(row):
-            state = cast(JsonObject, merge(state, row.state_patch))
-            if moved := row.extra.get("views"):  # the controller kept the views on their lines
-                state = cast(JsonObject, merge(state, {"view": moved}))
             yield Version(
                 row.step, row.at, row.state_patch, state, row, digest(state) == row.digests["state"]
             )

@@ -9,7 +9,7 @@ import anyio
 
 from contracts.errors import ConfigError, Unavailable
 from contracts.outcomes import Outcome
-from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading
+from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading, check_id
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.verdicts import Decided
 from controller.claim import claim
@@ -189,7 +189,10 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
     proofs = await prove(record, rig, fence, states)
     states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}
     digests = record.digests | ({GIT_CONFIG: readings.git.config} if readings.git else {})
-    record = record.model_copy(update={"checks": states, "digests": digests, "progress": Progress()})
+    printed = {check_id(name): each.printed for name, each in readings.checks.items() if each.printed}
+    record = record.model_copy(
+        update={"checks": states, "printed": printed, "digests": digests, "progress": Progress()}
+    )
     halt = None
     if all(state.passed for state in states.values() if state.role == "goal"):
         say = "every goal is green already"

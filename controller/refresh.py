@@ -26,6 +26,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         now=at,
         floor=_floor(record),
         view=views(record.state),
+        printed=record.printed,
     )
     items: dict[str, Reading] = {}
 

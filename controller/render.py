@@ -8,6 +8,7 @@ import orjson
 
 from contracts.actions import Block
 from contracts.charter import Charter
+from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
     CheckReading,
     CommandReading,
@@ -18,10 +19,10 @@ from contracts.readings import (
     ViewPiece,
     ViewReading,
 )
-from contracts.record import MAX_NOTE, MAX_NOTES, CheckState, Correction, Observation, RunRecord
+from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.sections import section
-from contracts.text import clean, cut, indented, line, shown_json, size
+from contracts.text import clean, cut, indented, line, share, shown_json, size
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK = 1024, 512
@@ -118,7 +119,8 @@ def _git(git: GitReading) -> str:
 def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> str:
     if item.worklist and item.count is not None:
         before = record.progress.counts.get(name)
-        change = f", {item.count - before:+,} since the last step" if before not in (None, item.count) else ""
+        change = f", {item.count - before:+,} since the last step" if before is not None else ""
+        change = ", as many as before the last step" if before == item.count else change
         head = f"{name}: {item.count:,} left{change}"
     elif item.timed_out:
         head = f"{name}: unknown, it did not end in time"
@@ -174,13 +176,13 @@ def _correction(correction: Correction | None) -> str:
     return head + said + excerpt
 
 
-def _data(text: str, limit: int, artifact: str | None = None) -> str:
+def _data(text: str, limit: int, artifact: str | None = None, first: int | None = None) -> str:
     """Text from outside in at most `limit` bytes, each line moved in. Cut before it is moved in, so that no
     piece of a line can come to stand in the first column."""
     text = clean(text).rstrip("\n")
-    body = cut(text, max(128, limit), artifact=artifact)
+    body = cut(text, max(128, limit), artifact=artifact, first=first)
     if size(body) + body.count("\n") + 1 > limit:
-        body = cut(text, max(128, limit - body.count("\n") - 1), artifact=artifact)
+        body = cut(text, max(128, limit - body.count("\n") - 1), artifact=artifact, first=first)
     return indented(body)
 
 
@@ -189,23 +191,24 @@ def _observation(observation: Observation | None, task: Charter) -> str:
         return "(none: this is the first step)"
     limit = task.task.limits.observation - CORRECTION - NOTICE
     head = line(f"step {observation.step} {observation.tool}: {observation.head}", HEAD)
-    parts, room = [head], min(RESULTS, max(1024, limit - HEAD - DIFF))
-    left = len(observation.blocks)
-    for block in observation.blocks:
-        text = _block(block, room // left)
-        room -= size(text)
-        left -= 1
-        parts.append(text)
+    room = min(RESULTS, max(1024, limit - HEAD - DIFF))
+    rooms = share([_size(block) for block in observation.blocks], room)
+    parts = [head, *(_block(block, part) for block, part in zip(observation.blocks, rooms, strict=True))]
     if observation.diff:
         parts.append("--- diff of this step\n" + _data(observation.diff, DIFF - 32))
     return "\n".join(parts)
+
+
+def _size(block: Block) -> int:
+    """Bytes that a block takes when nothing of it is cut."""
+    return size(block.title) + 8 + size(block.text) + 2 * block.text.count("\n")
 
 
 def _block(block: Block, limit: int) -> str:
     title = "--- " + line(block.title, 200)
     if not block.text:
         return title
-    return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact)}"
+    return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact, block.first)}"
 
 
 def _budget(record: RunRecord, task: Charter) -> str:

@@ -10,8 +10,9 @@ import orjson
 
 from contracts.charter import Charter
 from contracts.ports import Artifacts
+from contracts.queue import Entry
 from contracts.readings import Readings
-from contracts.record import AuditRow, Entry, RunRecord
+from contracts.record import AuditRow, RunRecord
 from contracts.verdicts import Reject
 from controller.gate import judge
 from controller.history import Version, opening, versions

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from contracts.base import digest
+import re
+
+from contracts.base import JsonObject, digest
+from contracts.feedback import normalised
 from contracts.outcomes import Outcome
-from contracts.record import Halt, Progress, RunRecord, Staged
+from contracts.readings import Printed
+from contracts.record import MAX_PRINTED, Halt, Observation, Progress, RunRecord, Staged
 
 STUCK_REPEATS = 6  # the same action, observation and state so many times in a row
 STUCK_IDLE = 20  # steps without any progress
 SEEN = 256  # progress marks that are remembered
+_ARTIFACT = re.compile(r"artifact:[0-9a-f]+")
 
 
 def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple[Progress, Halt | None]:
@@ -31,8 +36,27 @@ def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple
     return progress, Halt(outcome=Outcome.stuck, cause="no progress", say=say, step=record.step)
 
 
+def latest(before: dict[str, Printed], now: dict[str, Printed]) -> dict[str, Printed]:
+    """What was printed last: the newest at the end, the oldest out."""
+    kept = [(id, each) for id, each in before.items() if id not in now]
+    return dict([*kept, *now.items()][-MAX_PRINTED:])
+
+
 def moved(progress: Progress, step: int, marks: tuple[str, ...]) -> Progress:
     new = [mark for mark in (digest(mark)[:16] for mark in marks) if mark not in progress.seen]
     if not new:
         return progress
     return progress.model_copy(update={"seen": (*progress.seen, *new)[-SEEN:], "last_step": step})
+
+
+def fingerprint(action: JsonObject, observation: Observation | None, state: JsonObject) -> str:
+    """What a repetition is known by: the action, what it was an answer to, and the state it leaves. Times, and the
+    names of outputs that differ in nothing else, make no difference."""
+    seen: list[object] = []
+    if observation is not None:
+        texts = [
+            observation.head,
+            *(text for block in observation.blocks for text in (block.title, block.text)),
+        ]
+        seen = [observation.tool, observation.diff, *(_ARTIFACT.sub("", normalised(text)) for text in texts)]
+    return digest([action, seen, state])[:16]

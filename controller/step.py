@@ -9,8 +9,9 @@ from __future__ import annotations
 import anyio
 
 from contracts.errors import ConfigError
+from contracts.queue import Entry
 from contracts.readings import STEP
-from contracts.record import Entry, RunRecord
+from contracts.record import RunRecord
 from contracts.reply import Reply
 from controller.act import act
 from controller.claim import claim

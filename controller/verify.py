@@ -9,11 +9,14 @@ from contracts.readings import (
     CheckReading,
     CommandReading,
     GitReading,
+    Printed,
     Reading,
     Readings,
     UnknownReading,
+    check_id,
 )
 from contracts.record import Observation, Staged
+from contracts.text import cut
 from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
 
 SHOWN = 8  # paths named in a sentence
@@ -42,6 +45,7 @@ def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
         tool_result=result.code or "ok",
         summary=_summary(staged, keep),
         moved=_moved(changed, after),
+        printed=_printed(staged, result, after, proven),
         took={"act": result.took, "verify": after.took},
         at=after.at,
     )
@@ -122,7 +126,8 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
         told = ", ".join(f"{check.name} is red" for check in red)
         say = f"not done: {told}. Go on until every check is green, then finish."
         whys = "\n".join(f"{check.name}: {check.why}" for check in red)
-        return Refuted(code="finish.red", say=say, excerpt=f"{whys[:600]}\n{red[0].text[-600:]}")
+        shown = cut(f"{whys}\n{red[0].text}", 1200, artifact=red[0].artifact)
+        return Refuted(code="finish.red", say=say, excerpt=shown)
     return Proven()
 
 
@@ -178,6 +183,15 @@ def _moved(changed: dict[str, str | None], after: Readings) -> tuple[str, ...]:
     )
     content = (f"tree {sorted(changed.items())}",) if changed else ()
     return content + from_checks
+
+
+def _printed(staged: Staged, result: ActionResult, after: Readings, proven: bool) -> dict[str, Printed]:
+    """What was printed; nothing where the tree that it was printed on is put back."""
+    if not proven and staged.tool != "finish":
+        return {}
+    ran = {ran.id: ran.printed for ran in result.ran if ran.printed is not None}
+    read = {check_id(name): each.printed for name, each in after.checks.items() if each.printed is not None}
+    return ran | read
 
 
 def _named(names: list[str]) -> str:

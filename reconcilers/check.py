@@ -10,10 +10,11 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from contracts.counts import first_trace, parse_counts, say_counts
+from contracts.counts import say_counts
+from contracts.feedback import Feedback, feedback
 from contracts.paths import generated, matches
 from contracts.ports import Ask, Ran, Runner
-from contracts.readings import CheckReading, TestCounts
+from contracts.readings import CheckReading, TestCounts, check_id
 from contracts.repository import GitReader
 from contracts.task import Check
 from contracts.text import cut
@@ -22,10 +23,11 @@ from reconcilers.command import left_running, output
 
 CAP = 4 * 1024 * 1024
 TEXT = 8 * 1024
-LAST_LINES = 40
+LAST_LINES, FEW_LINES = 40, 10
 # What a command that runs nothing prints about itself; such a command proves nothing, whatever it exits with.
 _NOTHING_RAN = re.compile(
-    r"\b(?:no tests? (?:ran|were run|collected|executed|to run|found)|collected 0 items|(?:ran|running) 0 tests?)\b",
+    r"\b(?:no tests? (?:ran|were run|collected|executed|to run|found|files?)|collected 0 items|"
+    r"(?:ran|running) 0 tests?)\b",
     re.I,
 )
 
@@ -72,25 +74,40 @@ class CheckReconciler:
             idle=check.idle,
             cap=CAP,
             keep=True,
+            reports=(check.report,) if check.report else (),
         )
         said = output(ran)
-        counts = parse_counts(said)
-        failed = self._failed(ran, counts, said, ask)
+        told = self._told(ran, said, ask)
+        counts = told.counts
+        failed = self._failed(ran, told, said, ask)
         artifact = ran.out.artifact or ran.err.artifact
         if failed and self._no_worse(ran, counts, ask):
             failed, why = None, f"no worse than at the start: {failed}"
         else:
-            why = failed or _passed(ran, counts)
+            why = failed or told.said or f"exit {ran.exit}"
         reading = self._reading(ask, began, failed is None, why + left_running(ran))
         return reading.model_copy(
             update={
                 "exit": ran.exit,
                 "timed_out": ran.timed_out or ran.idle,
                 "counts": counts,
-                "text": excerpt(said, counts, artifact, failed is None),
+                "printed": told.printed,
+                "text": excerpt(said, told, artifact, failed is None, ran.err.artifact),
                 "total": ran.out.total + ran.err.total,
                 "artifact": artifact,
             }
+        )
+
+    def _told(self, ran: Ran, said: str, ask: Ask) -> Feedback:
+        return feedback(
+            said,
+            exit=ran.exit,
+            step=ask.step,
+            last=ask.printed.get(check_id(self.name)),
+            whole=max(ran.out.total, ran.err.total) <= CAP,
+            report=self._check.report or "",
+            reports=ran.reports,
+            root=str(self._cwd),
         )
 
     def _reading(
@@ -107,9 +124,9 @@ class CheckReconciler:
             took=time.monotonic() - began,
         )
 
-    def _failed(self, ran: Ran, counts: TestCounts | None, said: str, ask: Ask) -> str | None:
+    def _failed(self, ran: Ran, told: Feedback, said: str, ask: Ask) -> str | None:
         """Why the check is red, or None."""
-        check = self._check
+        check, counts = self._check, told.counts
         if ran.refused:
             return f"it could not be run: {ran.refused}"
         if ran.timed_out:
@@ -123,7 +140,10 @@ class CheckReconciler:
         if ran.signal is not None:
             return f"it was killed by signal {ran.signal}"
         if ran.exit not in check.pass_exit:
-            return f"exit {ran.exit}" + (f": {say_counts(counts)}" if counts else _last(said))
+            why = f": {told.said}" if told.said else _last(said)
+            return f"exit {ran.exit}{why}" + (f"; {told.trouble}" if told.trouble else "")
+        if told.trouble:
+            return told.trouble
         floor = check.min_tests or ask.floor.get(f"{check.name}.passed")
         if counts is None:
             if floor:
@@ -189,10 +209,6 @@ def _prefix(cwd: Path, root: Path) -> str:
     return "" if inside == "." or inside.startswith("..") else f"{inside}/"
 
 
-def _passed(ran: Ran, counts: TestCounts | None) -> str:
-    return say_counts(counts) if counts else f"exit {ran.exit}"
-
-
 def _last(said: str) -> str:
     last = next((line.strip() for line in reversed(said.split("\n")) if line.strip()), "")
     return f": {last}" if last else ""
@@ -202,17 +218,23 @@ def _line(text: str) -> str:
     return " ".join(text.split())[:300]
 
 
-def excerpt(said: str, counts: TestCounts | None, artifact: str | None, passed: bool) -> str:
-    """What the agent reads of a check or test run, at most 8 KiB: counts, up to 20 failures by name, the text
-    of the first (60 lines), the last 40 lines; of a passed one only counts and the last lines."""
-    parts = [say_counts(counts)] if counts else []
-    if counts and counts.failures:
-        parts.append("\n".join(["failed:", *(f"  {name}" for name in counts.failures)]))
-    last = "\n".join(said.rstrip().split("\n")[-(5 if passed and counts else LAST_LINES) :])
-    trace = "" if passed else first_trace(said)
-    if trace and trace not in last:
-        parts.append(cut(f"first failure:\n{trace}", TEXT // 2))
+def excerpt(said: str, told: Feedback, artifact: str | None, passed: bool, errors: str | None = None) -> str:
+    """What the agent reads of a check, at most 8 KiB: counts and what changed, up to 20 failures by name, the
+    complaints by file, the text of the first failure (60 lines), the last 40 lines; of a passed one only counts
+    and the last lines, of one that says what it said before no last lines. `errors` is standard error's artifact."""
+    parts = [part for part in (told.since, told.said, told.names, told.problems(TEXT // 2)) if part]
+    rows = said.rstrip().split("\n")
+    most = 0 if told.same and told.said else 5 if passed and told.counts else LAST_LINES
+    if told.found or told.same:
+        most = min(most, FEW_LINES)
+    last = "\n".join(rows[-most:]) if most else ""
+    if not passed and told.trace and (told.trace not in last):
+        parts.append(cut(f"first failure:\n{told.trace}", TEXT // 2))
     used = sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
     if last.strip():
         parts.append(cut(f"end of the output:\n{last}", max(TEXT - used, 512), artifact=artifact))
+    elif artifact and most == 0:
+        parts.append(f"{len(rows):,} lines: artifact:{artifact}")
+    if errors and errors != artifact and not passed:
+        parts.append(f"standard error: artifact:{errors}")
     return cut("\n\n".join(parts), TEXT, artifact=artifact)

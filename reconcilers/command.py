@@ -58,16 +58,18 @@ class CommandReconciler:
             why = "wrote too much and was ended" if ran.flooded else f"exit {ran.exit}"
             raise Permanent(f"{self.name}: {why}: {said.strip()[-300:]}")
         lines = [line for line in ran.out.text.split("\n") if line.strip()]
-        shown, count = said, None
+        shown, count, first = said, None, None if ran.err.total or self._worklist else 1
         if self._worklist:
             count = len(lines) if ran.out.total <= CAP else max(len(lines), 1)
-            more = [f"… and {count - WORKLIST_LINES:,} more"] if count > WORKLIST_LINES else []
+            rest = f": read artifact:{ran.out.artifact}" if ran.out.artifact else ""
+            more = [f"… and {count - WORKLIST_LINES:,} more{rest}"] if count > WORKLIST_LINES else []
             shown = "\n".join([*lines[:WORKLIST_LINES], *more])
         return CommandReading(
             name=self.name,
             ok=True,
             exit=ran.exit,
-            text=cut(shown.strip("\n"), self._max, artifact=ran.out.artifact) + left_running(ran),
+            text=cut(shown.strip("\n"), self._max, artifact=ran.out.artifact, first=first)
+            + left_running(ran),
             total=ran.out.total + ran.err.total,
             artifact=ran.out.artifact or ran.err.artifact,
             worklist=self._worklist,

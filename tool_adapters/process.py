@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +36,7 @@ from tool_adapters.descendants import (
     sweep,
     this_mark,
 )
+from tool_adapters.reports import Reports
 
 DISK_CAP = 64 * 1024 * 1024
 ARTIFACT_CAP = 16 * 1024 * 1024
@@ -118,6 +119,7 @@ class ProcessRunner:
         keep: bool = False,
         settle: Settle | None = None,
         redact: bool = True,
+        reports: Sequence[str] = (),
     ) -> Ran:
         """See ports.Runner. Raises only when the spool itself can't be used (OSError)."""
         child = _Child(self, tuple(argv), cwd, dict(env), timeout, idle, settle)
@@ -126,8 +128,9 @@ class ProcessRunner:
         over = anyio.Event()
 
         def work() -> Ran:
+            written = Reports(cwd, reports, self.redactor)
             with self._spooled(stdin) as files:
-                return child.run(files, cap, keep, redact)
+                return replace(child.run(files, cap, keep, redact), reports=written.read())
 
         async def supervise() -> None:
             with anyio.CancelScope(shield=True):

@@ -180,6 +180,7 @@ class SandboxedRunner:
         keep: bool = False,
         settle: Settle | None = None,
         redact: bool = True,
+        reports: Sequence[str] = (),
     ) -> Ran:
         """See ports.Runner."""
         with self._private() as private:
@@ -201,6 +202,7 @@ class SandboxedRunner:
                     keep=keep,
                     settle=settle,
                     redact=redact,
+                    reports=reports,
                 )
 
             with self._pointer_kept():

@@ -18,7 +18,8 @@ from contracts.base import digest
 from contracts.errors import Busy, ConfigError, Lost, Unavailable
 from contracts.outcomes import CLOSING
 from contracts.ports import Lease, Owner
-from contracts.record import FORMAT, AuditRow, Post, PostBody, RunRecord
+from contracts.queue import Post, PostBody
+from contracts.record import FORMAT, AuditRow, RunRecord
 from controller.stores.mirror import GENESIS, Mirror, Row, chain
 from controller.stores.owner import alive, me
 from controller.stores.sqlite_file import SqliteFile

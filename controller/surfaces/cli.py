@@ -44,6 +44,7 @@ READERS = (
     "status",
     "log",
     "explain",
+    "recall",
     "state",
     "diff",
     "schema",
@@ -118,6 +119,7 @@ def init(
     ] = None,
     goal: Annotated[str, typer.Option(help="what shall be reached, in your words")] = "",
     template: Annotated[str, typer.Option(help="coding, batch, warehouse or ctf")] = "coding",
+    layout: Annotated[str, typer.Option(help="of the prompt: full, compact or paper")] = "full",
     agent: Annotated[
         str | None,
         typer.Option(
@@ -136,7 +138,7 @@ def init(
     """Write a task.yaml for this repository."""
     from controller.surfaces.init import Wishes, init
 
-    return init(Wishes(name, goal, template, agent, test, done, contract, not no_prove))
+    return init(Wishes(name, goal, template, layout, agent, test, done, contract, not no_prove))
 
 
 @app.command()
@@ -246,6 +248,24 @@ def explain(
     from controller.surfaces.explain import explain
 
     return explain(task, step, run, as_json)
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="words; a word's beginning is enough")],
+    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="state, action, output or decision; may be repeated", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="hits at most")] = 10,
+    task: TaskOption = None,
+    as_json: Json = False,
+) -> int:
+    """Find by words what a run knew, did and saw."""
+    from controller.surfaces.recall import recall
+
+    return recall(task, query, run, kind or [], limit, as_json)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from contracts.base import JsonObject
 from contracts.errors import ControllerError
 from contracts.ports import Agent
 from controller.assemble import RUNTIME, Places, charter, found
+from controller.memory.index import missing
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
 from controller.taskfile import LoadedTask
@@ -71,6 +72,8 @@ def doctor(task: Path | None, as_json: bool) -> int:
         _credentials(health, os.environ)
         _space(health, Path.cwd())
         _sandbox(health)
+        if (why := missing()) is not None:
+            health.notices.append(f"nothing can be recalled: {why}")
         if task is not None or task_path(task).exists():
             _task(health, task, Path(scratch))
         elif GitDir.around(Path.cwd()) is None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from contracts.charter import Charter
 from contracts.events import Costs, Ended, GoalChange, Result, StepEnded
 from contracts.outcomes import EXIT_CODES, Outcome
-from contracts.record import DID_NOT, HAPPENED, RunRecord
+from contracts.queue import DID_NOT, HAPPENED
+from contracts.record import RunRecord
 from controller.surfaces.words import clock, colour, command, duration, money, plural
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from contracts.errors import ConfigError
-from contracts.record import DID_NOT, HAPPENED, Answer, StopRequest
+from contracts.queue import DID_NOT, HAPPENED, Answer, StopRequest
 from controller.stores.owner import alive
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.who import who

@@ -28,6 +28,7 @@ from tool_adapters.sandbox_probe import find_sandbox
 
 CONTRACT = ".agent-contract"
 TEMPLATES = BUILTIN
+LAYOUTS = ("full", "compact", "paper")
 NO_GOAL = "Say here what shall be reached, in your own words."
 NOT_DONE = "echo 'task.yaml: check `done` needs a command that exits 0 when the goal is reached'; exit 1"
 _BARE = re.compile(r"[A-Za-z./-][A-Za-z0-9_./-]*")
@@ -42,6 +43,7 @@ class Wishes:
     name: str | None
     goal: str
     template: str
+    layout: str
     agent: str | None
     test: str | None
     done: str | None
@@ -91,6 +93,8 @@ def _preflight(wishes: Wishes, here: Path) -> tuple[str, Path]:
         raise ConfigError(
             f"there is no template {wishes.template!r}", hint=f"there are {', '.join(TEMPLATES)}"
         )
+    if wishes.layout not in LAYOUTS:
+        raise ConfigError(f"there is no layout {wishes.layout!r}", hint=f"there are {', '.join(LAYOUTS)}")
     if wishes.name is not None and not re.fullmatch(r"[a-z0-9-]{1,40}", wishes.name):
         raise ConfigError(f"{wishes.name!r} is no name for a task", hint="a-z, 0-9 and -, at most 40")
     for path in (TASK_FILE, CONTRACT) if wishes.contract or wishes.template != "coding" else (TASK_FILE,):
@@ -197,6 +201,8 @@ def task_text(
             f"    test: {_value({'run': test, 'timeout': '15m'})}",
         ]
     parts += _checks(wishes.done, test, seen.vital, pins)
+    if wishes.layout != "full":
+        parts.append(f"layout: {wishes.layout}")
     parts.append("budgets: {steps: 50, tokens: 1500000, usd: 10, wall: 4h, rejections: 5}")
     return "\n".join(parts) + "\n"
 
@@ -263,7 +269,7 @@ def _write_contract(wishes: Wishes) -> list[str]:
     }
     texts = {
         INTENT: json.dumps(intent, indent=2, ensure_ascii=False) + "\n",
-        SKILL: _skill(wishes.template),
+        SKILL: _skill(wishes.template, wishes.layout),
         STATE_SCHEMA: json.dumps(StateSchema.builtin(wishes.template).source, indent=2, ensure_ascii=False)
         + "\n",
     }
@@ -272,7 +278,7 @@ def _write_contract(wishes: Wishes) -> list[str]:
     return [f"{CONTRACT}/{name}" for name in texts]
 
 
-def _skill(template: str) -> str:
-    if template == "coding":
-        return builtin_skill("coding")
+def _skill(template: str, layout: str) -> str:
+    if template in ("coding", "batch"):
+        return builtin_skill(template, layout)
     return resources.files("controller").joinpath("templates", template, SKILL).read_text("utf-8")

@@ -9,7 +9,8 @@ import orjson
 from pydantic import ValidationError
 
 from contracts.errors import ConfigError
-from contracts.record import MAX_NOTE, MAX_NOTES, RunRecord, Tell, Withdraw
+from contracts.queue import MAX_NOTE, MAX_NOTES, Tell, Withdraw
+from contracts.record import RunRecord
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.who import who
 from controller.surfaces.words import clock, plain

@@ -1,4 +1,4 @@
-"""Counts are read from what real runners printed (recorded in tests/data/runners); go's from its documented form."""
+"""Counts are read from what real runners printed (recorded in tests/data/runners)."""
 
 from __future__ import annotations
 
@@ -6,37 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.counts import first_trace, parse_counts, say_counts
+from contracts.counts import parse_counts, say_counts
+from contracts.traces import first_trace
 
 RECORDED = Path(__file__).parents[1] / "data" / "runners"
-
-GO_VERBOSE = """\
-=== RUN   TestAdd
---- PASS: TestAdd (0.00s)
-=== RUN   TestSub
-    sub_test.go:12: got 3, want 4
---- FAIL: TestSub (0.01s)
-=== RUN   TestTable
-=== RUN   TestTable/empty_name
-    --- PASS: TestTable/empty_name (0.00s)
---- PASS: TestTable (0.00s)
-=== RUN   TestNet
-    net_test.go:5: no network
---- SKIP: TestNet (0.00s)
-FAIL
-FAIL\texample.com/calc\t0.004s
-FAIL
-"""
-GO_QUIET = """\
---- FAIL: TestSub (0.01s)
-    sub_test.go:12: got 3, want 4
-FAIL
-FAIL\texample.com/calc\t0.004s
-ok  \texample.com/other\t0.002s
-FAIL\texample.com/broken [build failed]
-?   \texample.com/empty\t[no test files]
-FAIL
-"""
 
 
 def recorded(name: str) -> bytes:
@@ -58,9 +31,42 @@ def recorded(name: str) -> bytes:
         ("unittest_pass", "unittest", 1, 0, 0, 0),
         ("node_spec", "node", 1, 3, 0, 1),
         ("node_tap", "node", 1, 3, 0, 1),
-        ("cargo", "cargo", 3, 1, 0, 1),
+        ("cargo_test", "cargo", 3, 1, 0, 1),
         ("jest", "jest", 1, 1, 0, 2),
         ("vitest", "vitest", 1, 1, 0, 2),
+        ("pytest_ci", "pytest", 2, 3, 1, 3),
+        ("pytest_short", "pytest", 2, 3, 1, 3),
+        ("pytest_line", "pytest", 2, 3, 1, 3),
+        ("pytest_xdist", "pytest", 2, 3, 1, 3),
+        ("pytest_maxfail", "pytest", 1, 1, 0, 0),
+        ("pytest_interrupted", "pytest", 1, 0, 0, 0),
+        ("unittest_collect", "unittest", 0, 0, 1, 0),
+        ("unittest_none", "unittest", 0, 0, 0, 0),
+        ("cargo_backtrace", "cargo", 1, 1, 0, 1),
+        ("cargo_color", "cargo", 3, 1, 0, 1),
+        ("cargo_pass", "cargo", 4, 0, 0, 1),
+        ("cargo_none", "cargo", 0, 0, 0, 0),
+        ("go_test", "go, packages", 1, 3, 1, 0),
+        ("go_test_v", "go", 3, 3, 0, 1),
+        ("go_test_pass", "go, packages", 1, 0, 0, 0),
+        ("go_test_cached", "go, packages", 1, 0, 0, 0),
+        ("go_test_run_none", "go, packages", 0, 0, 0, 0),
+        ("go_test_panic", "go, packages", 0, 1, 0, 0),
+        ("go_test_timeout", "go, packages", 0, 0, 1, 0),
+        ("node_color", "node", 1, 3, 0, 1),
+        ("node_pass", "node", 1, 0, 0, 0),
+        ("jest_color", "jest", 1, 1, 0, 2),
+        ("jest_ci", "jest", 2, 1, 0, 2),
+        ("jest_pass", "jest", 1, 0, 0, 0),
+        ("jest_broken", "jest", 1, 0, 1, 0),
+        ("vitest_color", "vitest", 1, 1, 0, 2),
+        ("vitest_ci", "vitest", 2, 1, 0, 2),
+        ("vitest_pass", "vitest", 1, 0, 0, 0),
+        ("vitest_broken", "vitest", 1, 0, 1, 0),
+        ("mocha", "mocha", 1, 1, 0, 2),
+        ("mocha_dot", "mocha", 1, 1, 0, 2),
+        ("mocha_color", "mocha", 1, 1, 0, 2),
+        ("mocha_pass", "mocha", 1, 0, 0, 0),
     ],
 )
 def test_recorded_output_of(
@@ -85,11 +91,16 @@ def test_recorded_output_of(
         ("pytest_color", "test_a.py::test_bad"),
         ("pytest_collect", "test_c.py"),
         ("unittest", "test_err (unit_b.T.test_err)"),
-        ("cargo", "t::bad"),
+        ("cargo_test", "t::bad"),
         ("jest", "grp › breaks"),
         ("vitest", "b.spec.mjs > grp > breaks"),
         ("node_tap", "breaks"),
         ("node_spec", "breaks"),
+        ("mocha", "grp › breaks"),
+        ("go_test", "TestSub"),
+        ("go_test_timeout", "example.com/x/panics [no test named]"),
+        ("jest_broken", "./s.test.js"),
+        ("vitest_broken", "s.spec.mjs"),
     ],
 )
 def test_failed_tests_are_named(name: str, first: str) -> None:
@@ -100,15 +111,6 @@ def test_failed_tests_are_named(name: str, first: str) -> None:
 def test_a_parametrised_name_is_whole() -> None:
     counts = parse_counts(recorded("pytest_q"))
     assert counts is not None and "test_a.py::test_par[x[1]]" in counts.failures
-
-
-def test_go() -> None:
-    verbose, quiet = parse_counts(GO_VERBOSE), parse_counts(GO_QUIET)
-    assert verbose is not None and quiet is not None
-    assert (verbose.passed, verbose.failed, verbose.skipped) == (3, 1, 1)
-    assert verbose.failures == quiet.failures == ("TestSub",)
-    assert (quiet.passed, quiet.failed, quiet.errors) == (1, 1, 1)
-    assert "got 3, want 4" in first_trace(GO_QUIET)
 
 
 def test_several_runs_are_added_up() -> None:
@@ -126,6 +128,11 @@ def test_several_runs_are_added_up() -> None:
         "ok then",
         "tests 5\npass 5\nfail 0",
         recorded("pytest_qq"),
+        recorded("go_test_none"),
+        recorded("jest_none"),
+        recorded("vitest_none"),
+        recorded("eslint_stylish"),
+        recorded("cargo_check"),
         b"\xff\xfe\x00garbage\x1b[31m",
     ],
 )
@@ -139,16 +146,42 @@ def test_what_no_runner_wrote_has_no_counts(text: str | bytes) -> None:
         ("pytest_q", "RuntimeError: boom", "test_in"),
         ("pytest_collect", "No module named 'nope_nope'", "short test summary"),
         ("unittest", "ValueError: x", "1 != 2"),
-        ("cargo", "assertion `left == right` failed", "test result"),
+        ("cargo_test", "assertion `left == right` failed", "test result"),
         ("jest", "expect(received).toBe(expected)", "Test Suites"),
         ("vitest", "expected 1 to be 2", "Test Files"),
         ("node_spec", "AssertionError", "boom"),
         ("node_tap", "ERR_ASSERTION", "boom"),
+        ("mocha", "AssertionError [ERR_ASSERTION]: 1 == 2", "passing"),
+        ("mocha_color", "at Context.<anonymous>", "passing"),
+        ("go_test", "got 3, want 4", "table: bad"),
+        ("go_test_v", "got 3, want 4", "table: bad"),
+        ("go_test_panic", "assignment to entry in nil map", "0.004s"),
+        ("go_test_timeout", "test timed out after 1s", "FAIL\n"),
+        ("jest_broken", "Unexpected token (1:10)", "node_modules/@babel"),
+        ("vitest_broken", "Cannot find module", "Test Files"),
+        ("unittest_collect", "No module named 'nope_nope'", "Ran 1 test"),
     ],
 )
 def test_first_trace(name: str, has: str, lacks: str) -> None:
     trace = first_trace(recorded(name))
     assert has in trace and lacks not in trace
+
+
+@pytest.mark.parametrize(
+    ("recording", "name", "has"),
+    [
+        ("pytest_q", "test_a.py::TestK::test_in", "assert [1, 2] == [1, 3]"),
+        ("pytest_v", "test_a.py::test_par[x[1]]", "assert 'x[1]' == 'a b'"),
+        ("unittest", "test_bad (unit_b.T.test_bad)", "1 != 2"),
+        ("go_test", "TestTable/bad", "table: bad"),
+        ("go_test_v", "TestTable/bad", "TestTable"),
+        ("node_spec", "inner bad", "boom"),
+    ],
+)
+def test_the_trace_of_a_test_by_name(recording: str, name: str, has: str) -> None:
+    assert has in first_trace(recorded(recording), prefer=[name])
+    assert has not in first_trace(recorded(recording))
+    assert first_trace(recorded(recording), prefer=["test"]) == first_trace(recorded(recording))
 
 
 def test_a_long_trace_keeps_both_ends() -> None:

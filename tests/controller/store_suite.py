@@ -15,8 +15,9 @@ import pytest
 from contracts.errors import Busy, ConfigError, Lost
 from contracts.outcomes import Outcome
 from contracts.ports import Lease, Store
+from contracts.queue import Answer, Entry, StopRequest
 from contracts.readings import Need
-from contracts.record import Answer, AuditRow, Before, Entry, Halt, RunRecord, Staged, StopRequest
+from contracts.record import AuditRow, Before, Halt, RunRecord, Staged
 
 Make = Callable[[], Store]
 

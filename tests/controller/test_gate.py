@@ -12,8 +12,9 @@ from contracts.base import canonical
 from contracts.charter import Charter
 from contracts.merge import merge
 from contracts.outcomes import Outcome
+from contracts.queue import Entry
 from contracts.readings import GitReading, Readings, UnknownReading
-from contracts.record import Entry, Reserve, RunRecord
+from contracts.record import Reserve, RunRecord
 from contracts.reply import AgentReply, Reply, ReplyClass, Usage
 from contracts.state import StateSchema
 from contracts.verdicts import Allow, Confirm, Defer, Reject, Stop, Verdict

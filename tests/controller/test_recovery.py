@@ -11,7 +11,7 @@ import pytest
 
 from contracts.errors import ConfigError, Unavailable
 from contracts.outcomes import Outcome
-from contracts.record import Answer
+from contracts.queue import Answer
 from controller.act import act
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.errors import ConfigError, Unavailable
 from contracts.outcomes import Outcome
-from contracts.record import Answer
+from contracts.queue import Answer
 from controller.assemble import assemble
 from controller.recover import Recovered, recover
 from controller.replay import Replayed, replay

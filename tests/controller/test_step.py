@@ -10,7 +10,8 @@ import pytest
 
 from contracts.errors import ConfigError
 from contracts.outcomes import Outcome
-from contracts.record import Answer, RunRecord, StopRequest
+from contracts.queue import Answer, StopRequest
+from contracts.record import RunRecord
 from contracts.reply import AgentReply, ReplyClass, Usage
 from controller.opening import Options, opened
 from controller.stores.sqlite import SqliteStore
@@ -281,6 +282,16 @@ def test_the_same_read_for_ever_ends_stuck_and_is_said_first(world: World) -> No
     end = go(world, [read] * 12)
     assert end.outcome is Outcome.stuck
     assert "times" in world.prompts[-1].partition("=== BUDGET ===")[2]
+
+
+def test_the_same_run_for_ever_ends_stuck_although_its_times_differ(tmp_path: Path) -> None:
+    slow = '    slow: {run: "echo took $(date +%N) ms"}\n    sums: {run: "echo $(date +%N) apples"}\n'
+    world = World(tmp_path / "r", task=TASK.replace("checks:\n", slow + "checks:\n", 1))
+    end = go(world, [action("run", {"command": "slow"})] * 9)
+    assert (end.outcome, end.record.step) == (Outcome.stuck, 8), "the second is the first to say: unchanged"
+    counted = World(tmp_path / "c", task=TASK.replace("checks:\n", slow + "checks:\n", 1))
+    end = go(counted, [action("run", {"command": "sums"})] * 9, limit=9)
+    assert end.outcome is None, "what differs in more than times is no repetition"
 
 
 def test_the_stable_part_is_byte_identical_in_every_step(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.outcomes import Outcome
-from contracts.record import MAX_NOTES, Tell, Withdraw
+from contracts.queue import MAX_NOTES, Tell, Withdraw
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go, stored
 from tests.controller.world import World, action, finish

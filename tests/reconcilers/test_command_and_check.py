@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from contracts.errors import Permanent, Temporary
+from contracts.feedback import feedback
 from contracts.ports import Ask
 from contracts.readings import CheckReading, CommandReading, TestCounts
 from contracts.task import Check
@@ -33,7 +34,14 @@ def command(tmp_path: Path, run: Any, **more: Any) -> CommandReading:
 
 
 def check(
-    root: Path, run: Any, *, pins: tuple[str, ...] = (), floor: Any = None, cwd: str = "", **more: Any
+    root: Path,
+    run: Any,
+    *,
+    pins: tuple[str, ...] = (),
+    floor: Any = None,
+    cwd: str = "",
+    printed: Any = None,
+    **more: Any,
 ) -> CheckReading:
     asked = Check.model_validate({"name": "c", "role": "guard", "run": run, **more})
     repo = Repo(root)
@@ -46,7 +54,8 @@ def check(
         git=repo.reader(),
     )
     base = git(root, "rev-list", "--max-parents=0", "HEAD")
-    return anyio.run(reader.read, Ask(base=base, head=base, step=1, now=0.0, floor=floor or {}))
+    ask = Ask(base=base, head=base, step=1, now=0.0, floor=floor or {}, printed=printed or {})
+    return anyio.run(reader.read, ask)
 
 
 # ---- authorities --------------------------------------------------------------------------------------------
@@ -106,7 +115,7 @@ def say(text: str, code: int = 0) -> list[str]:
 
 def test_counts_decide_beside_the_exit_code(root: Path) -> None:
     seen = check(root, say("== 12 passed, 1 skipped in 0.10s =="))
-    assert seen.passed and seen.counts == TestCounts(passed=12, skipped=1, runner="pytest")
+    assert seen.passed and seen.counts == TestCounts(passed=12, skipped=1, runner="pytest", marks=())
     assert seen.why == "12 passed, 1 skipped (pytest)"
     assert not check(root, say("== 3 failed, 12 passed in 0.10s ==")).passed
     seen = check(root, say("== no tests ran in 0.01s =="))
@@ -166,12 +175,15 @@ def test_a_real_unittest_run(root: Path) -> None:
 def test_excerpt_is_bounded_and_holds_what_matters() -> None:
     trace = "\n".join(f"    line {n}" for n in range(300))
     said = f"dots\n____ test_one ____\n{trace}\nE   boom\n=== short test summary info ===\n" + "x" * 40_000
-    counts = TestCounts(failed=1, passed=2, failures=tuple(f"test_{n}" for n in range(20)), runner="pytest")
-    text = excerpt(said, counts, "abcd", passed=False)
+    said += (
+        "\n" + "".join(f"FAILED t.py::test_{n} - no\n" for n in range(20)) + "20 failed, 2 passed in 1.0s\n"
+    )
+    text = excerpt(said, feedback(said, exit=1, step=1), "abcd", passed=False)
     assert len(text.encode()) <= 8192
-    assert text.startswith("2 passed, 1 failed") and "test_19" in text and "first failure" in text
+    assert text.startswith("2 passed, 20 failed") and "test_19" in text and "first failure" in text
     assert "artifact:abcd" in text
-    short = excerpt("\n".join(map(str, range(100))), TestCounts(passed=3), None, passed=True)
+    rows = "\n".join(map(str, range(99))) + "\n3 passed in 0.1s"
+    short = excerpt(rows, feedback(rows, exit=0, step=1), None, passed=True)
     assert "95" in short and "94\n" not in short
 
 
@@ -184,3 +196,45 @@ def test_when_follows_the_task(root: Path) -> None:
         )
         moments[when] = reader.when
     assert moments == {"finish": ("finish",), "edit": ("edit", "finish"), "step": ("step", "edit", "finish")}
+
+
+# ---- reports, and what changed -------------------------------------------------------------------------------
+REPORT = "<testsuite><testcase name='a'/><testcase name='b'/>{}</testsuite>"
+
+
+def test_a_check_reads_its_report_and_takes_the_worse(root: Path) -> None:
+    write(
+        root,
+        {"r.txt": REPORT.format(""), "bad.txt": REPORT.format("<testcase name='c'><failure/></testcase>")},
+    )
+    good = check(root, "cp r.txt r.xml", report="r.xml")
+    assert good.passed and good.why == "2 passed (JUnit XML)"
+    less = check(root, "cp r.txt r.xml; echo '9 passed in 0.1s'", report="r.xml", min_tests=3)
+    assert not less.passed and less.why == "only 2 tests passed, 3 are asked for"
+    bad = check(root, "cp bad.txt r.xml; echo '3 passed in 0.1s'", report="*.xml")
+    assert not bad.passed and bad.why == "exit 0, but 2 passed, 1 failed (pytest and JUnit XML)"
+
+
+def test_a_report_that_was_not_written_or_can_not_be_read_is_red(root: Path) -> None:
+    write(root, {"r.xml": REPORT.format("")})
+    old = check(root, "echo '9 passed in 0.1s'", report="r.xml")
+    assert not old.passed and old.why == "the report r.xml was not written by this run"
+    bomb = """printf '<!DOCTYPE a [<!ENTITY b "c">]><testsuite>&b;</testsuite>' > r.xml"""
+    seen = check(root, bomb, report="r.xml")
+    assert not seen.passed and "document type or entities: they are not taken" in seen.why
+
+
+def test_a_check_says_what_changed(root: Path) -> None:
+    rows = "FAILED t.py::test_{} - no\n"
+    write(root, {"out": rows.format(1) + rows.format(2) + "2 failed, 3 passed in 0.1s\n"})
+    first = check(root, "cat out; exit 1")
+    assert first.printed is not None and first.why == "exit 1: 3 passed, 2 failed (pytest)"
+    printed = {"check c": first.printed}
+    same = check(root, "sed s/0.1s/9.9s/ out; exit 1", printed=printed)
+    assert same.text.startswith(
+        "output unchanged since step 1 (times aside)\n\n3 passed, 2 failed (pytest)\n"
+    )
+    assert "t.py::test_2" in same.text and "FAILED" not in same.text
+    write(root, {"out": rows.format(2) + "1 failed, 4 passed in 0.1s\n"})
+    fewer = check(root, "cat out; exit 1", printed=printed)
+    assert fewer.why.endswith("4 passed, 1 failed (pytest) (was 3 passed, 2 failed: 1 no longer fail, 0 new)")

@@ -11,9 +11,9 @@ from contracts.actions import ActionResult, Block
 from contracts.base import JsonObject
 from contracts.paths import PathPolicy
 from contracts.task import Limits
+from contracts.text import share
 from tests.tool_adapters.worktree import Worktree, bytes_of, probe, run
 from tool_adapters.actions import search as search_module
-from tool_adapters.actions.context import share
 from tool_adapters.actions.list_files import ListFiles
 from tool_adapters.actions.outline import outline
 from tool_adapters.actions.read_files import ReadFiles

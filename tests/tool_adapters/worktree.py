@@ -114,7 +114,7 @@ class Worktree:
 
 
 def call(tool: str, args: JsonObject, **more: Any) -> ActionCall:
-    return ActionCall(tool=tool, args=args, key="key", step=1, **more)
+    return ActionCall(tool=tool, args=args, **({"key": "key", "step": 1} | more))
 
 
 def run(action: Action, args: JsonObject, **more: Any) -> ActionResult:

@@ -17,6 +17,7 @@ from tool_adapters.actions.edit_files import edited, failed
 from tool_adapters.actions.files import Files, Refused
 from tool_adapters.actions.list_files import ListFiles
 from tool_adapters.actions.read_files import ReadFiles
+from tool_adapters.actions.recall import Recall
 from tool_adapters.actions.run import Run
 from tool_adapters.actions.search import Search
 
@@ -33,10 +34,11 @@ class Batch(Inside):
     def __init__(self, ctx: ActionContext) -> None:
         self.ctx = ctx
         self._run = Run(ctx)
-        self._reads: dict[str, ReadFiles | ListFiles | Search] = {
+        self._reads: dict[str, ReadFiles | ListFiles | Search | Recall] = {
             "read_files": ReadFiles(ctx),
             "list_files": ListFiles(ctx),
             "search": Search(ctx),
+            "recall": Recall(ctx),
         }
 
     async def run(self, call: ActionCall) -> ActionResult:
@@ -54,7 +56,7 @@ class Batch(Inside):
             done = edited(draft, begun)
         for tool, args in inner:
             if tool == "run":
-                done = _joined(done, await self._run.within(args, self._room(done, inner, "run")))
+                done = _joined(done, await self._run.within(args, self._room(done, inner, "run"), call))
                 if not done.ok:
                     return done.model_copy(update={"took": time.monotonic() - begun})
                 done = await anyio.to_thread.run_sync(self._recheck, done)

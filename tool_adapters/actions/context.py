@@ -10,7 +10,7 @@ from typing import Protocol
 from contracts.actions import ActionCall, Probed
 from contracts.commands import Command
 from contracts.paths import PathPolicy
-from contracts.ports import Artifacts, Runner
+from contracts.ports import Artifacts, Memory, Runner
 from contracts.redact import Redactor
 from contracts.task import Limits
 
@@ -28,7 +28,7 @@ class ActionContext:
     """The worktree and the means to act in it: `root` the worktree, `paths` what may be changed there, `env`
     the whole environment of children, `git` the reading verbs on the worktree, `redactor` what every text of a
     file goes through before it is shown (what is edited is the file itself), `boxed` what starts the task's own
-    commands, by whether they may use the network (`runner` starts our own programs)."""
+    commands, by whether they may use the network (`runner` starts our own programs), `memory` the run's past."""
 
     root: Path
     paths: PathPolicy
@@ -40,6 +40,7 @@ class ActionContext:
     limits: Limits = field(default_factory=Limits)
     redactor: Redactor = field(default_factory=Redactor)
     boxed: Callable[[bool], Runner] | None = None
+    memory: Memory | None = None
 
     @property
     def room(self) -> int:
@@ -64,15 +65,3 @@ class Repeatable(Inside):
 
     async def probe(self, call: ActionCall) -> Probed:
         return Probed(kind="not_yet", why=f"{call.tool} changes nothing and is done again")
-
-
-def share(sizes: Sequence[int], room: int) -> list[int]:
-    """How much of `room` each of `sizes` gets: the small ones all they need, the large ones equal parts."""
-    given = [0] * len(sizes)
-    left = sorted(range(len(sizes)), key=lambda i: sizes[i])
-    while left:
-        part = room // len(left)
-        first = left.pop(0)
-        given[first] = min(sizes[first], part)
-        room -= given[first]
-    return given

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from contracts.actions import Block
 from contracts.base import JsonObject, digest
@@ -16,8 +17,9 @@ from contracts.redact import LABEL, Redactor
 from contracts.secret_scan import labels
 from contracts.text import cut
 from tool_adapters.actions.context import ActionContext
-from tool_adapters.actions.files import Files, Found, Missing, Refused, is_binary
+from tool_adapters.actions.files import Files, Found, Missing, Refused, artifact, is_binary
 from tool_adapters.actions.nearest import nearest_lines, nearest_names, why_no_match
+from tool_adapters.actions.passages import encoded, fitted, joined, lines_of, taken, with_crlf
 from tool_adapters.actions.syntax import syntax_error
 
 _EXCERPT = 1800
@@ -29,12 +31,13 @@ _PARSED = 200
 class Draft:
     """Files as they would be. `read` gives a file as it is now (or was, for a probe) and raises Refused where
     it may not be changed, `peek` one that may only be read; `names` all files that a glob can match;
-    `redactor` takes the secrets out of what is shown of them."""
+    `redactor` takes the secrets out of what is shown of them; `kept` gives what `artifact:ID` names."""
 
     read: Callable[[str], Found | None]
     peek: Callable[[str], Found | None]
     names: Callable[[], Sequence[str]]
     redactor: Redactor
+    kept: Callable[[str], bytes]
     before: dict[str, Found | None] = field(default_factory=dict)
     after: dict[str, bytes | None] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
@@ -125,7 +128,7 @@ def edit_worktree(ctx: ActionContext, tool: str, args: JsonObject) -> Draft:
     """Makes all edits of the action in the worktree and returns what was made. Raises Refused with the files
     as they were. Blocks: call it in a worker thread."""
     files = Files(ctx.root, ctx.paths)
-    draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files, ctx.redactor))
+    draft = drafted(tool, args, Draft(files.before, files.read, ctx.git.files, ctx.redactor, _kept(ctx)))
     changes = draft.changes()
     try:
         ignored = sorted(ctx.git.ignored(list(changes)))
@@ -144,6 +147,10 @@ def edit_worktree(ctx: ActionContext, tool: str, args: JsonObject) -> Draft:
     return draft
 
 
+def _kept(ctx: ActionContext) -> Callable[[str], bytes]:
+    return partial(artifact, ctx.artifacts)
+
+
 def edited_before(ctx: ActionContext, tool: str, args: JsonObject, commit: str) -> Draft | None:
     """What the edits make of the files of `commit`, when the worktree already holds exactly that; else None.
 
@@ -160,7 +167,7 @@ def edited_before(ctx: ActionContext, tool: str, args: JsonObject, commit: str) 
         return peek(files.writable(path))
 
     try:
-        draft = drafted(tool, args, Draft(read, peek, ctx.git.files, ctx.redactor))
+        draft = drafted(tool, args, Draft(read, peek, ctx.git.files, ctx.redactor, _kept(ctx)))
         for path, data in draft.changes().items():
             now = files.before(path)
             if (now.data if now else None) != data:
@@ -188,10 +195,37 @@ def _edit(draft: Draft, edit: JsonObject) -> None:
                 )
             draft.after[path] = None
             draft.report.append(f"{path}: deleted")
+        case "copy":
+            _copy(draft, edit)
         case "replace_all":
             _replace_all(draft, edit["glob"], edit["old"], edit["new"], edit["expect"])
         case other:
-            raise Refused("edit.op", f"{other!r} is no operation: use replace, write, delete or replace_all")
+            raise Refused(
+                "edit.op", f"{other!r} is no operation: use replace, write, delete, copy or replace_all"
+            )
+
+
+def _copy(draft: Draft, edit: JsonObject) -> None:
+    """Lines of `source`, as it is after the edits before this one, at the end of `path`."""
+    path, source, moved = _clean(edit["path"]), edit["source"], bool(edit.get("move"))
+    kept = source.startswith("artifact:")
+    source = source if kept else _clean(source)
+    if source == path or (kept and moved):
+        raise Refused("edit.source", "`source` is another file; an artifact can be copied, not moved")
+    found = None if kept or moved or source in draft.after else draft.peek(source)
+    data = draft.kept(source) if kept else found.data if found else draft.text(source)
+    piece = taken(source, data, edit.get("from"), edit.get("to"))
+    if kept and labels(piece.data):
+        raise Refused(
+            "edit.redacted", f"these lines of {source} hold {LABEL}…]: what stood there is not kept"
+        )
+    was = draft.get(path)
+    if was is not None and b"\0" in was:
+        raise Refused("edit.binary", f"{path!r} is binary: edits are for text")
+    draft.after[path] = joined(was, piece.data)
+    if moved:
+        draft.after[source] = piece.rest or None
+    draft.report.append(piece.told(source, path, moved, created=was is None))
 
 
 def _clean(path: str) -> str:
@@ -199,46 +233,12 @@ def _clean(path: str) -> str:
     return normalise(path) or path
 
 
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise Refused(
-            "edit.text", "the text holds half of a surrogate pair: it can't be written as UTF-8"
-        ) from None
-
-
-def _fitted(data: bytes, old: str, new: str) -> tuple[bytes, bytes]:
-    """`old` and `new` as bytes, with the file's line ends where it has CRLF and the text has not."""
-    plain, fresh = _bytes(old), _bytes(new)
-    if b"\r\n" not in data:
-        return plain, fresh
-    dos = _crlf(plain)
-    if is_crlf(data) or (dos != plain and plain not in data and dos in data):
-        return (plain if plain in data and dos not in data else dos), _crlf(fresh)
-    return plain, fresh
-
-
-def _crlf(data: bytes) -> bytes:
-    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-
-
-def _lines_of(data: bytes, part: bytes) -> Iterator[int]:
-    """The line numbers at which `part` begins."""
-    at, line, seen = data.find(part), 1, 0
-    while at >= 0:
-        line += data.count(b"\n", seen, at)
-        seen = at
-        yield line
-        at = data.find(part, at + len(part))
-
-
 def _replace(draft: Draft, path: str, old: str, new: str, count: int) -> None:
     if old == new:
         raise Refused("edit.unchanged", f"`old` and `new` are the same: {path!r} would stay unchanged")
     data = draft.text(path)
-    part, fresh = _fitted(data, old, new)
-    lines = list(_lines_of(data, part))
+    part, fresh = fitted(data, old, new)
+    lines = list(lines_of(data, part))
     if not lines:
         raise _no_match(path, draft.redactor.redact(data, keep_lines=True), old)
     if len(lines) != count:
@@ -278,9 +278,9 @@ def _no_match(path: str, data: bytes, old: str) -> Refused:
 
 def _write(draft: Draft, path: str, content: str) -> None:
     was = draft.get(path)
-    data = _bytes(content)
+    data = encoded(content)
     if was is not None and is_crlf(was) and b"\r\n" not in data:
-        data = _crlf(data)
+        data = with_crlf(data)
     if was == data:
         raise Refused("edit.unchanged", f"{path!r} holds this content already")
     draft.after[path] = data
@@ -310,8 +310,8 @@ def _replace_all(draft: Draft, glob: str, old: str, new: str, expect: int) -> No
             continue
         if data is None or is_binary(data):
             continue
-        part, fresh = _fitted(data, old, new)
-        lines = list(_lines_of(data, part))
+        part, fresh = fitted(data, old, new)
+        lines = list(lines_of(data, part))
         if lines:
             hits[path], made[path] = lines, data.replace(part, fresh)
     if blocked:
@@ -339,7 +339,7 @@ def _holds(draft: Draft, path: str, old: str) -> bool:
         found = draft.peek(path)
     except Refused:
         return False
-    return found is not None and _fitted(found.data, old, "")[0] in found.data
+    return found is not None and fitted(found.data, old, "")[0] in found.data
 
 
 # ---- a patch -----------------------------------------------------------------------------------------------

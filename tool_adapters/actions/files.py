@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Collection, Iterator, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from contracts.errors import Unavailable, of_disk
 from contracts.paths import PathPolicy, normalise
+from contracts.ports import Artifacts
 
 MAX_FILE = 32 * 1024 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,6 +48,18 @@ class Found:
 def is_binary(data: bytes) -> bool:
     """Whether a text tool should leave the data alone; the rule that Git uses."""
     return b"\0" in data[:8000]
+
+
+def artifact(artifacts: Artifacts, path: str) -> bytes:
+    """What `artifact:ID` names. Raises Refused."""
+    id = path.removeprefix("artifact:")
+    if not re.fullmatch(r"[0-9a-f]{4,64}", id):
+        raise Refused("artifact.unknown", f"{path[:80]!r} is no artifact: artifact: and its hex digits")
+    try:
+        return artifacts.get(id)
+    except KeyError:
+        say = f"there is no {path}: it may be too old; run the command anew"
+        raise Refused("artifact.unknown", say) from None
 
 
 class Files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +12,9 @@ from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
 from contracts.grammar import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
 from contracts.redact import LABEL
-from contracts.text import clean, size
-from tool_adapters.actions.context import ActionContext, Repeatable, share
-from tool_adapters.actions.files import Files, Missing, Refused, is_binary
+from contracts.text import clean, share, size
+from tool_adapters.actions.context import ActionContext, Repeatable
+from tool_adapters.actions.files import Files, Missing, Refused, artifact, is_binary
 from tool_adapters.actions.nearest import nearest_names
 from tool_adapters.actions.outline import outline
 
@@ -71,7 +70,9 @@ class ReadFiles(Repeatable):
         path = str(entry["path"])
         begin, end = entry.get("from"), entry.get("to")
         try:
-            data = self._artifact(path) if path.startswith("artifact:") else files.read(path).data
+            data = (
+                artifact(self.ctx.artifacts, path) if path.startswith("artifact:") else files.read(path).data
+            )
         except Missing as missing:
             names = ", ".join(nearest_names(list(self.ctx.git.files()), path))
             return [Piece(path, (), title=missing.say + (f"; near it: {names}" if names else ""))]
@@ -83,17 +84,6 @@ class ReadFiles(Repeatable):
         safe = self.ctx.redactor.redact(data, keep_lines=True)
         pieces = pieces_of(path, safe, begin, end)
         return pieces if safe == data else [_marked(piece) for piece in pieces]
-
-    def _artifact(self, path: str) -> bytes:
-        id = path.removeprefix("artifact:")
-        if not re.fullmatch(r"[0-9a-f]{4,64}", id):
-            raise Refused("artifact.unknown", f"{path[:80]!r} is no artifact: artifact: and its hex digits")
-        try:
-            return self.ctx.artifacts.get(id)
-        except KeyError:
-            raise Refused(
-                "artifact.unknown", f"there is no {path}: it may be too old; run the command anew"
-            ) from None
 
 
 def pieces_of(path: str, data: bytes, begin: int | None = None, end: int | None = None) -> list[Piece]:

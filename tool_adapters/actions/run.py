@@ -7,15 +7,18 @@ from collections.abc import Mapping
 
 from contracts.actions import ActionCall, ActionResult, Block, Probed, RanCommand
 from contracts.base import JsonObject
-from contracts.commands import Command
-from contracts.counts import first_trace, parse_counts, say_counts
+from contracts.commands import Command, run_id
+from contracts.feedback import Feedback, feedback
 from contracts.grammar import SPECS
 from contracts.ports import Captured, Ran
 from contracts.text import cut, size
+from contracts.traces import first_trace
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.files import Refused
 
 LAST_LINES = 40
+FEW_LINES = 10
+CAP = 1024 * 1024  # bytes of each stream that are looked at
 _EXCERPT = 1800
 _LONG_LINE = 500
 _PROBE_SECONDS = 60.0
@@ -51,8 +54,15 @@ class Run:
         except ValueError as error:
             return ActionResult(ok=False, code="run.params", say=f"command {args.get('command')!r}: {error}")
         ran = await self._child(line, command, command.timeout, call, keep=True, idle=command.idle)
+        told = self._told(args, command, ran, call)
         facts = RanCommand(
-            name=name, exit=ran.exit, timed_out=ran.timed_out or ran.idle, must=command.must, took=ran.took
+            name=name,
+            exit=ran.exit,
+            timed_out=ran.timed_out or ran.idle,
+            must=command.must,
+            took=ran.took,
+            id=run_id(args),
+            printed=told.printed,
         )
         failure = _failure(name, command, ran)
         if failure:
@@ -65,8 +75,21 @@ class Run:
                 ran=(facts,) if not ran.refused else (),
                 took=time.monotonic() - begun,
             )
-        blocks = _blocks(name, ran, room)
+        blocks = _blocks(name, ran, told, room)
         return ActionResult(blocks=blocks, ran=(facts,), took=time.monotonic() - begun)
+
+    def _told(self, args: JsonObject, command: Command, ran: Ran, call: ActionCall | None) -> Feedback:
+        both = (ran.out.text.rstrip("\n"), ran.err.text.rstrip("\n"))
+        return feedback(
+            "\n".join(text for text in both if text),
+            exit=ran.exit,
+            step=call.step if call else 0,
+            last=call.printed.get(run_id(args)) if call else None,
+            whole=max(ran.out.total, ran.err.total) <= CAP,
+            report=command.report or "",
+            reports=ran.reports,
+            root=str(self.ctx.cwd),
+        )
 
     async def probe(self, call: ActionCall) -> Probed:
         try:
@@ -116,7 +139,16 @@ class Run:
         key = {"SKILL_STATE_KEY": call.key, "SKILL_STATE_STEP": str(call.step)} if call else {}
         env = {**self.ctx.env, **key}
         runner = self.ctx.boxed(command.network) if self.ctx.boxed else self.ctx.runner
-        return await runner.run(argv, cwd=self.ctx.cwd, env=env, timeout=timeout, idle=idle, keep=keep)
+        return await runner.run(
+            argv,
+            cwd=self.ctx.cwd,
+            env=env,
+            timeout=timeout,
+            idle=idle,
+            cap=CAP,
+            keep=keep,
+            reports=(command.report,) if command.report and keep else (),
+        )
 
 
 def _failure(name: str, command: Command, ran: Ran) -> tuple[str, str] | None:
@@ -148,42 +180,48 @@ def _excerpt(ran: Ran) -> str:
     return trace or "\n".join(part for part in (_last(ran.out, 15), _last(ran.err, 15)) if part)
 
 
-def _blocks(name: str, ran: Ran, room: int) -> tuple[Block, ...]:
-    """Counts, failed tests, the first failing trace; then the last lines of each stream. The full output is
-    an artifact."""
-    out, err = ran.out.text, ran.err.text
-    counts = parse_counts(out) or parse_counts(err)
-    parts = [f"counts: {say_counts(counts)}"] if counts else []
-    if counts and counts.failures:
-        shown = [cut(failure, 200) for failure in counts.failures]
-        more = counts.failed + counts.errors - len(shown)
-        parts.append("failed:\n" + "\n".join(shown) + (f"\n… and {more:,} more" if more > 0 else ""))
-    long = any(stream.text.count("\n") > LAST_LINES for stream in (ran.out, ran.err))
-    if ran.exit != 0 and long and (trace := first_trace(out) or first_trace(err)):
-        parts.append("first failure:\n" + cut(_short(trace), room // 3))
+def _blocks(name: str, ran: Ran, told: Feedback, room: int) -> tuple[Block, ...]:
+    """Counts and what changed, failed tests or complaints by file, the first failing trace; then the last lines
+    of each stream: few where the rest was understood, none where the last run printed the same. The full output
+    is an artifact."""
+    parts = [told.since, told.trouble, f"counts: {told.said}" if told.said else "", told.names]
+    parts.append(told.problems(room // 2))
+    long = told.same or any(stream.text.count("\n") > LAST_LINES for stream in (ran.out, ran.err))
+    if told.trace and long:
+        parts.append("first failure:\n" + cut(_short(told.trace), room // 3))
     if ran.survivors:
         parts.append(f"left running and ended: {', '.join(ran.survivors)}"[:400])
-    head = Block(title=f"run {name}: {_end(ran)}, {ran.took:.1f} s", text=cut("\n".join(parts), room // 2))
+    text = cut("\n".join(part for part in parts if part), room * 2 // 3)
+    head = Block(title=f"run {name}: {_end(ran)}, {ran.took:.1f} s", text=text)
     room -= size(head.title) + size(head.text)
+    most = LAST_LINES
+    if told.said or told.same:
+        most = 0 if told.said and told.same else FEW_LINES if told.same or told.found else LAST_LINES
     streams = [(word, each) for word, each in (("stdout", ran.out), ("stderr", ran.err)) if each.total]
     blocks = [head]
     for left, (word, stream) in zip(range(len(streams), 0, -1), streams, strict=True):
-        block = _tail(word, stream, room // left - 100)
+        block = _tail(word, stream, most, room // left - 100)
         room -= size(block.text) + 100
         blocks.append(block)
     return tuple(blocks)
 
 
-def _tail(word: str, stream: Captured, room: int) -> Block:
-    lines = stream.text.rstrip("\n").count("\n") + 1
-    text = cut(_last(stream, LAST_LINES), max(room, 200), artifact=stream.artifact)
-    which = f"last {LAST_LINES} lines" if lines > LAST_LINES else "all"
-    kept = (
-        f", {stream.total:,} bytes: artifact:{stream.artifact}"
-        if stream.artifact and lines > LAST_LINES
-        else ""
+def _tail(word: str, stream: Captured, most: int, room: int) -> Block:
+    """The last `most` lines of a stream in `room` bytes. The whole of what was printed is in the artifact."""
+    rows = stream.text.rstrip("\n").split("\n")
+    kept = f", {stream.total:,} bytes: artifact:{stream.artifact}" if stream.artifact else ""
+    if len(rows) <= most:
+        which, kept = "all", ""
+    else:
+        which = f"last {most} of {len(rows):,} lines" if most else f"{len(rows):,} lines"
+    whole = stream.total <= CAP
+    if not whole:
+        which = f"last {most} lines" if most else "not shown"
+    first = max(len(rows) - most, 0) + 1 if whole else None
+    text = cut(_last(stream, most), max(room, 200), artifact=stream.artifact, first=first) if most else ""
+    return Block(
+        title=f"{word}, {which}{kept}", text=text, total=stream.total, artifact=stream.artifact, first=first
     )
-    return Block(title=f"{word}, {which}{kept}", text=text, total=stream.total, artifact=stream.artifact)
 
 
 def _last(stream: Captured, count: int) -> str:

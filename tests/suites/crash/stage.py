@@ -16,7 +16,8 @@ from typing import Any
 
 import anyio
 
-from contracts.record import Answer, AuditRow, RunRecord
+from contracts.queue import Answer
+from contracts.record import AuditRow, RunRecord
 from controller.stores.sqlite import SqliteStore
 from tool_adapters.worktree_home import Home
 

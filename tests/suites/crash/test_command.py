@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.record import DID_NOT, HAPPENED
+from contracts.queue import DID_NOT, HAPPENED
 from tests.suites.crash.stage import SHIP, Template, Victims, World, finish
 from tests.suites.crash.trial import TALLY, Theatre, Trial
 

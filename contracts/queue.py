@@ -1,0 +1,172 @@
+"""What waits for a person, and what people say: the queue of a run and its inbox."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from contracts.base import Frozen, JsonObject
+
+HAPPENED, DID_NOT = "happened", "did-not-happen"
+MAX_QUEUE = 8  # entries that are parked at once
+MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
+
+EntryKind = Literal["ask", "approval", "change", "conflict", "plan", "unknown"]
+
+
+class Entry(Frozen):
+    """Something parked for a person. `status` is open until a person decides.
+
+    kind        ask: a question. approval: an action beyond a boundary. change: of the intent, a locked field or the
+                schema. conflict: two sources disagree. plan: an allowed step that was only planned. unknown: a deed
+                of which nothing can tell whether it happened.
+    action_hash what was decided on: another action, or another argument, is another hash.
+    basis       what it acts on, as it was: see `controller.confirm`. target: where it takes effect, for people.
+    diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
+    who         the people who may decide; empty: everyone who can reach the run.
+    """
+
+    id: str
+    kind: EntryKind
+    step: int
+    transition: JsonObject
+    action_hash: str
+    why: str
+    basis: dict[str, str] = {}
+    target: str = ""
+    diff: str = ""
+    opened: float
+    expires: float | None = None
+    who: tuple[str, ...] = ()
+    status: Literal["open", "approved", "rejected"] = "open"
+    answer: str | None = None
+    decider: str = ""
+    decided: float | None = None
+
+    def refuses(self, by: str, hash: str, at: float) -> str:
+        """Why `by` can't decide on it now, having seen `hash`; empty when they can."""
+        if self.status != "open":
+            return f"{self.id} is {self.status} already"
+        if hash != self.action_hash:
+            return f"{self.id} is not what was looked at: {self.action_hash[:12]} now, {hash[:12]} then"
+        if self.who and by not in self.who:
+            return f"{by} may not decide on {self.id}: {', '.join(self.who)} may"
+        if self.expires is not None and at > self.expires:
+            return f"{self.id} is out of date: it could be decided until {self.expires:.0f}"
+        return ""
+
+
+class Answer(Frozen):
+    """A person's answer to an `ask`, or their word on an `unknown`."""
+
+    kind: Literal["answer"] = "answer"
+    entry: str
+    text: str
+    by: str
+    at: float
+
+
+class Decision(Frozen):
+    """A person's yes or no to an entry, having seen the action with `hash`."""
+
+    kind: Literal["decision"] = "decision"
+    entry: str
+    hash: str
+    yes: bool
+    why: str = ""
+    by: str
+    at: float
+
+
+class StopRequest(Frozen):
+    """A person asked the run to end after the step at hand."""
+
+    kind: Literal["stop"] = "stop"
+    by: str
+    at: float
+    why: str = ""
+
+
+class Tell(Frozen):
+    """A person's note for the agent: shown in every prompt until its id stands in the state (the agent has taken it
+    in) or it is withdrawn. It never changes the intent."""
+
+    kind: Literal["tell"] = "tell"
+    text: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
+    by: str
+    at: float
+
+
+class Withdraw(Frozen):
+    """A person takes a note back."""
+
+    kind: Literal["withdraw"] = "withdraw"
+    note: str
+    by: str
+    at: float
+
+
+PostBody = Annotated[Answer | Decision | StopRequest | Tell | Withdraw, Field(discriminator="kind")]
+
+
+class UserNote(Frozen):
+    """A note that is shown. `id` is `user-note-N`."""
+
+    id: str
+    text: str
+    by: str
+    at: float
+
+
+class Post(Frozen):
+    """One word of a person in the inbox. `id` is given by the store."""
+
+    id: int
+    body: PostBody
+
+
+def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, ...]:
+    """The queue with people's words taken in, in the order in which they were said; the first word on an entry
+    counts. Words that nobody may say (another hash, too late, not one of those who may) change nothing."""
+    entries = {entry.id: entry for entry in queue}
+    for post in inbox:
+        match post.body:
+            case Answer(entry=id, text=text, by=by, at=at) if (entry := entries.get(id)) and _answers(
+                entry, text
+            ):
+                said = {"status": "approved", "answer": text, "decider": by, "decided": at}
+                entries[id] = entry.model_copy(update=said)
+            case Decision(entry=id, hash=hash, yes=yes, why=why, by=by, at=at):
+                entry = entries.get(id)
+                if entry is None or entry.kind in ("ask", "unknown") or entry.refuses(by, hash, at):
+                    continue
+                said = {
+                    "status": "approved" if yes else "rejected",
+                    "answer": why,
+                    "decider": by,
+                    "decided": at,
+                }
+                entries[id] = entry.model_copy(update=said)
+            case _:
+                continue
+    return tuple(entries.values())
+
+
+def _answers(entry: Entry, text: str) -> bool:
+    return entry.status == "open" and (
+        entry.kind == "ask" or (entry.kind == "unknown" and text in (HAPPENED, DID_NOT))
+    )
+
+
+def noted(notes: tuple[UserNote, ...], inbox: tuple[Post, ...]) -> tuple[UserNote, ...]:
+    """The notes that are shown, people's words taken in; the oldest give way to the newest."""
+    kept = list(notes)
+    for post in inbox:
+        if isinstance(post.body, Tell):
+            body = post.body
+            kept.append(UserNote(id=f"user-note-{post.id}", text=body.text, by=body.by, at=body.at))
+        elif isinstance(post.body, Withdraw):
+            gone = post.body.note
+            kept = [note for note in kept if note.id != gone]
+    return tuple(kept[-MAX_NOTES:])
