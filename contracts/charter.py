@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contracts.actions import ActionSpec
@@ -9,10 +10,11 @@ from contracts.base import JsonObject
 from contracts.dialects import Dialect
 from contracts.explain import Checker
 from contracts.intent import IntentContract
+from contracts.merge import Path
 from contracts.paths import PathPolicy
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
-from contracts.state import StateSchema
+from contracts.state import FieldRule, StateSchema
 from contracts.task import Price, Task
 
 
@@ -20,7 +22,9 @@ from contracts.task import Price, Task
 class Charter:
     """skill: the text P. grammar: the actions as the model reads them. digests: sha256 of task, skill, intent
     and schema. `checks` is every check's name, `edit_checks` those read after an edit. `price` is None when
-    the agent's money cost can't be known; then the money cap can't be enforced (and is said not to be)."""
+    the agent's money cost can't be known; then the money cap can't be enforced (and is said not to be).
+    `schemas` are the versions of the state's schema that are at hand, `schema` among them. `planning`: what would
+    be allowed is parked as a plan, and nothing is done."""
 
     task: Task
     intent: IntentContract
@@ -38,6 +42,18 @@ class Charter:
     digests: dict[str, str] = field(default_factory=dict)
     checkers: dict[str, Checker] = field(default_factory=dict)
     redactor: Redactor = field(default_factory=Redactor)
+    planning: bool = False
+    schemas: Mapping[int, StateSchema] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[Path, FieldRule]:
+        """The rules of every field that a state of any version may have; what is secret in one, is in all."""
+        found: dict[Path, FieldRule] = {}
+        for schema in (*self.schemas.values(), self.schema):
+            for path, rule in schema.fields.items():
+                old = found.get(path)
+                found[path] = old if old and old.sensitivity and not rule.sensitivity else rule
+        return found
 
     def arguments(self, tool: str, args: JsonObject) -> list[str]:
         """What is wrong with the arguments of an allowed tool, in sentences; empty when they are valid."""

@@ -1,4 +1,4 @@
-"""The built-in tools as data: argument schemas, what each writes and reads, and the text the model is shown."""
+"""The grammar of a task: its tools closed over its commands, what an action writes and reads, how it is described."""
 
 from __future__ import annotations
 
@@ -10,175 +10,7 @@ from contracts.actions import ActionSpec, closed
 from contracts.base import JsonObject, canonical
 from contracts.commands import Command, Param
 from contracts.patch import PatchError, headers, parse
-from contracts.recall import KINDS, MAX_QUERY, MAX_RECALLED
-
-MAX_RANGES = 6
-MAX_RANGE_LINES = 400
-MAX_RANGE_BYTES = 12 * 1024
-MAX_BATCH = 8
-MAX_PAYLOAD = 64 * 1024
-MAX_HITS = 80
-MAX_HITS_PER_FILE = 5
-MAX_TREE_LINES = 200
-
-_WRITES = ("edit_files", "apply_patch")
-_READS = ("read_files", "list_files", "search", "recall")
-BATCHED = (*_WRITES, "run", *_READS)
-
-_PATH: JsonObject = {"type": "string", "minLength": 1, "maxLength": 500}
-_GLOB: JsonObject = {"type": "string", "minLength": 1, "maxLength": 200}
-_LINE: JsonObject = {"type": "integer", "minimum": 1, "maximum": 100_000_000}
-_TIMES: JsonObject = {"type": "integer", "minimum": 1, "maximum": 100_000}
-_FLAG: JsonObject = {"type": "boolean"}
-_BODY: JsonObject = {"type": "string", "maxLength": MAX_PAYLOAD}
-_OLD: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_PAYLOAD}
-
-
-def _const(value: str) -> JsonObject:
-    return {"type": "string", "const": value}
-
-
-def _list(items: JsonObject, most: int) -> JsonObject:
-    return {"type": "array", "items": items, "minItems": 1, "maxItems": most}
-
-
-_EDITS: JsonObject = {
-    "anyOf": [
-        closed(
-            {"op": _const("replace"), "path": _PATH, "old": _OLD, "new": _BODY, "count": _TIMES},
-            ("op", "path", "old", "new"),
-        ),
-        closed({"op": _const("write"), "path": _PATH, "content": _BODY}, ("op", "path", "content")),
-        closed({"op": _const("delete"), "path": _PATH}, ("op", "path")),
-        closed(
-            {"op": _const("copy"), "path": _PATH, "source": _PATH, "from": _LINE, "to": _LINE, "move": _FLAG},
-            ("op", "path", "source"),
-        ),
-        closed(
-            {"op": _const("replace_all"), "glob": _GLOB, "old": _OLD, "new": _BODY, "expect": _TIMES},
-            ("op", "glob", "old", "new", "expect"),
-        ),
-    ]
-}
-
-SPECS: dict[str, ActionSpec] = {
-    spec.name: spec
-    for spec in (
-        ActionSpec(
-            "read_files",
-            closed(
-                {
-                    "files": _list(
-                        closed({"path": _PATH, "from": _LINE, "to": _LINE}, ("path",)),
-                        MAX_RANGES,
-                    )
-                },
-                ("files",),
-            ),
-            "line ranges of up to 6 files, 400 lines or 12 KiB each; a large file without a range gives its "
-            "outline; path `artifact:ID` reads a kept output",
-        ),
-        ActionSpec(
-            "list_files",
-            closed({"path": _PATH, "depth": {"type": "integer", "minimum": 1, "maximum": 12}, "glob": _GLOB}),
-            "folders and files with counts, depth 2 unless told; with `glob` the matching paths",
-        ),
-        ActionSpec(
-            "search",
-            closed(
-                {
-                    "pattern": {"type": "string", "minLength": 1, "maxLength": 500},
-                    "paths": _list(_GLOB, 10),
-                    "regex": {"type": "boolean"},
-                    "ignore_case": {"type": "boolean"},
-                },
-                ("pattern",),
-            ),
-            "lines that hold a text (or match a Python regular expression); `paths` are globs",
-        ),
-        ActionSpec(
-            "recall",
-            closed(
-                {
-                    "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
-                    "kinds": _list({"type": "string", "enum": list(KINDS)}, len(KINDS)),
-                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_RECALLED},
-                },
-                ("query",),
-            ),
-            "words in what this run knew or saw and is shown no more: state entries since removed, actions, "
-            "outputs, decisions",
-        ),
-        ActionSpec(
-            "edit_files",
-            closed({"edits": _list(_EDITS, 60)}, ("edits",)),
-            "all edits or none, in order; `old` must occur exactly `count` times (1 unless told); at most 64 KiB; copy "
-            "appends lines of a file (or of `artifact:ID`) to another, `move` takes them out of the first",
-            effect="edit",
-        ),
-        ActionSpec(
-            "apply_patch",
-            closed({"patch": {"type": "string", "minLength": 1, "maxLength": MAX_PAYLOAD}}, ("patch",)),
-            "a unified diff, all or nothing; context must match exactly",
-            effect="edit",
-        ),
-        ActionSpec(
-            "batch",
-            closed(
-                {
-                    "actions": _list(
-                        closed(
-                            {"tool": {"type": "string", "enum": list(BATCHED)}, "args": {"type": "object"}},
-                            ("tool", "args"),
-                        ),
-                        MAX_BATCH,
-                    )
-                },
-                ("actions",),
-            ),
-            "up to 8 actions in this order: edits, then at most one run, then reads, which see the tree "
-            "after the edits",
-            effect="command",
-            alone=True,
-        ),
-        ActionSpec(
-            "run",
-            closed(
-                {
-                    "command": {"type": "string", "maxLength": 40},
-                    "params": {
-                        "type": "object",
-                        "maxProperties": 16,
-                        "additionalProperties": {"type": "string", "maxLength": 1000},
-                    },
-                },
-                ("command",),
-            ),
-            "one of the named commands, and nothing else",
-            effect="command",
-        ),
-        ActionSpec(
-            "ask",
-            closed(
-                {
-                    "question": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    "options": _list({"type": "string", "minLength": 1, "maxLength": 200}, 6),
-                },
-                ("question",),
-            ),
-            "a question to a person; the run waits for the answer",
-            effect="none",
-            alone=True,
-        ),
-        ActionSpec(
-            "finish",
-            closed({"summary": {"type": "string", "minLength": 1, "maxLength": 4000}}, ("summary",)),
-            "says that the goal is reached; all checks are run, and only they decide",
-            effect="none",
-            alone=True,
-        ),
-    )
-}
+from contracts.tools import BATCHED, EXAMPLES, MAX_BATCH, MAX_PAYLOAD, SPECS, WRITES, const, listed
 
 
 def specs(allow: Iterable[str], commands: Mapping[str, Command]) -> tuple[ActionSpec, ...]:
@@ -201,8 +33,8 @@ def specs(allow: Iterable[str], commands: Mapping[str, Command]) -> tuple[Action
         if spec.name != "run" or quiet
     ]
     if "batch" in allowed and inner:
-        branches = [closed({"tool": _const(s.name), "args": s.args}, ("tool", "args")) for s in inner]
-        args = closed({"actions": _list({"anyOf": branches}, MAX_BATCH)}, ("actions",))
+        branches = [closed({"tool": const(s.name), "args": s.args}, ("tool", "args")) for s in inner]
+        args = closed({"actions": listed({"anyOf": branches}, MAX_BATCH)}, ("actions",))
         made["batch"] = _with_args(SPECS["batch"], args)
     return tuple(made[name] for name in allowed if name in made)
 
@@ -217,9 +49,9 @@ def _run_args(commands: Mapping[str, Command]) -> JsonObject:
 
 def _command_args(name: str, command: Command) -> JsonObject:
     if not command.params:
-        return closed({"command": _const(name)}, ("command",))
+        return closed({"command": const(name)}, ("command",))
     params = {key: _param_args(param) for key, param in command.params.items()}
-    return closed({"command": _const(name), "params": closed(params, tuple(params))}, ("command", "params"))
+    return closed({"command": const(name), "params": closed(params, tuple(params))}, ("command", "params"))
 
 
 def _param_args(param: Param) -> JsonObject:
@@ -278,7 +110,7 @@ def batch_problem(args: JsonObject, commands: Mapping[str, Command] | None = Non
         tool = each.get("tool") if isinstance(each, dict) else None
         if tool not in BATCHED:
             return f"{rule}: action {place} ({str(tool)[:40]!r}) can't stand in a batch"
-        here = 0 if tool in _WRITES else 1 if tool == "run" else 2
+        here = 0 if tool in WRITES else 1 if tool == "run" else 2
         if here < rank:
             return f"{rule}: action {place} ({tool}) comes too late"
         if here == rank == 1:
@@ -354,22 +186,6 @@ def reads_of(tool: str, args: JsonObject) -> tuple[str, ...]:
 
 # ---- what the model reads ----------------------------------------------------------------------------------
 
-_EXAMPLES: dict[str, str] = {
-    "read_files": '{"files":[{"path":"src/a.py","from":1,"to":120},{"path":"README.md"}]}',
-    "list_files": '{"path":"src","depth":2}',
-    "search": '{"pattern":"text_type","paths":["src/**/*.py"]}',
-    "recall": '{"query":"tz naive","kinds":["state","output"],"limit":5}',
-    "edit_files": '{"edits":[{"op":"replace","path":"a.py","old":"x = 1\\n","new":"x = 2\\n","count":1},'
-    '{"op":"write","path":"b.py","content":"…"},{"op":"delete","path":"c.py"},'
-    '{"op":"copy","path":"d.py","source":"a.py","from":40,"to":90,"move":true},'
-    '{"op":"replace_all","glob":"src/**/*.py","old":"foo(","new":"bar(","expect":12}]}',
-    "apply_patch": '{"patch":"--- a/x.py\\n+++ b/x.py\\n@@ -1,2 +1,2 @@\\n a\\n-b\\n+c\\n"}',
-    "ask": '{"question":"…","options":["yes","no"]}',
-    "finish": '{"summary":"…"}',
-    "batch": '{"actions":[{"tool":"edit_files","args":{…}},{"tool":"run","args":{…}},'
-    '{"tool":"read_files","args":{…}}]}',
-}
-
 
 def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> str:
     """The grammar as the model reads it: a line per tool, an example of its arguments, a line per command."""
@@ -378,8 +194,8 @@ def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> st
         lines.append(f"- {spec.name}: {spec.summary}" + ("; stands alone" if spec.effect == "none" else ""))
         if spec.name == "run":
             lines += [f"    {_describe_command(name, command)}" for name, command in commands.items()]
-        elif spec.name in _EXAMPLES:
-            lines.append(f"    args {_EXAMPLES[spec.name]}")
+        elif spec.name in EXAMPLES:
+            lines.append(f"    args {EXAMPLES[spec.name]}")
         else:
             lines.append(f"    args schema {canonical(spec.args).decode()}")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from contracts.base import Frozen
+from contracts.base import Frozen, JsonObject
 from contracts.units import Many, invalid
 
 _Value = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
@@ -111,6 +111,11 @@ class IntentContract(Frozen):
                 lines.append(f"{section.replace('_', ' ').capitalize()}:")
                 lines.extend(f"- {_line(item)}" for item in items)
         return "\n".join(lines) + "\n"
+
+
+def in_force(amended: JsonObject | None, contract: IntentContract) -> IntentContract:
+    """The contract as changes that the user approved in this run left it, else as the task has it."""
+    return contract if amended is None else IntentContract.model_validate(amended)
 
 
 def _line(item: Item) -> str:

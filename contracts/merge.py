@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
+
+from contracts.base import canonical
 
 JsonValue: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 Path: TypeAlias = tuple[str, ...]
@@ -26,6 +28,20 @@ def merge(target: JsonValue, patch: JsonValue) -> JsonValue:
     return merged
 
 
+def difference(old: JsonValue, new: JsonValue) -> JsonValue:
+    """The smallest patch that makes `new` of `old`: `merge(old, difference(old, new)) == new` where `new` holds no
+    null."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        if key not in old:
+            patch[key] = value
+        elif canonical(old[key]) != canonical(value):  # true is not 1
+            patch[key] = difference(old[key], value)
+    return patch
+
+
 def depth(value: JsonValue) -> int:
     """Nesting of containers: 0 for a scalar, 1 for `{}` or `[]`. Iterative: safe on hostile input."""
     deepest, todo = 0, [(value, 1)]
@@ -45,6 +61,15 @@ def touched_paths(patch: JsonValue) -> tuple[Path, ...]:
 def removed_paths(patch: JsonValue) -> tuple[Path, ...]:
     """Paths that the patch deletes: its nulls, in its order."""
     return tuple(path for path, leaf in _leaves(patch, ()) if leaf is None)
+
+
+def without(patch: dict[str, Any], paths: Collection[Path], at: Path = ()) -> dict[str, Any]:
+    """The patch less what it says of these paths."""
+    return {
+        key: without(value, paths, (*at, key)) if isinstance(value, dict) else value
+        for key, value in patch.items()
+        if (*at, key) not in paths
+    }
 
 
 def _leaves(node: JsonValue, path: Path) -> Iterator[tuple[Path, JsonValue]]:

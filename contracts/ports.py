@@ -60,7 +60,8 @@ class Actions(Protocol):
 @dataclass(frozen=True)
 class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
-    `floor` of each check, what each check `printed` last, and the `view` of the state: name -> {path, from, to}."""
+    `floor` of each check, what each check `printed` last, the `view` of the state: name -> {path, from, to}, and
+    the commits `since` which changes matter (an approval rests on files as they were then)."""
 
     base: str
     head: str
@@ -69,6 +70,7 @@ class Ask:
     floor: Mapping[str, int] = field(default_factory=dict)
     view: Mapping[str, JsonObject] = field(default_factory=dict)
     printed: Mapping[str, Printed] = field(default_factory=dict)
+    since: tuple[str, ...] = ()
 
 
 class Reconciler(Protocol):

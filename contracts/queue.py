@@ -9,6 +9,7 @@ from pydantic import Field
 from contracts.base import Frozen, JsonObject
 
 HAPPENED, DID_NOT = "happened", "did-not-happen"
+FILE = "file "  # before a path in a basis
 MAX_QUEUE = 8  # entries that are parked at once
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
@@ -43,6 +44,11 @@ class Entry(Frozen):
     answer: str | None = None
     decider: str = ""
     decided: float | None = None
+
+    @property
+    def commits(self) -> set[str]:
+        """The commits at which the files of its basis were looked at."""
+        return {sha for name, sha in self.basis.items() if name.startswith(FILE)}
 
     def refuses(self, by: str, hash: str, at: float) -> str:
         """Why `by` can't decide on it now, having seen `hash`; empty when they can."""

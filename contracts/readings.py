@@ -55,6 +55,7 @@ class GitReading(Frozen):
     diff   pointer to the diff so far, `base..head`.
     links  dirty or tracked symlinks, path -> target (capped at 1,000).
     secrets dirty path -> what looks like a secret in it and is not in HEAD's version; never the value.
+    changed earlier commit -> what differs between it and HEAD, for the commits that `Ask.since` names.
     unfit  dirty path -> why it may not be committed whatever the scope: a link out of the worktree, a huge file.
     config digest of the repository's configuration, attributes and hooks: what could make a git run code.
     """
@@ -77,6 +78,7 @@ class GitReading(Frozen):
     version: str | None = None
     links: dict[str, str] = {}
     secrets: dict[str, str] = {}
+    changed: dict[str, tuple[str, ...]] = {}
     unfit: dict[str, str] = {}
     config: str = ""
     problem: str | None = None

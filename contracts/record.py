@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from contracts.actions import Block
 from contracts.base import Frozen, JsonObject
+from contracts.forget import Ages, Forgotten
 from contracts.outcomes import CLOSING, Outcome
 from contracts.paths import PathPolicy
 from contracts.queue import DID_NOT, HAPPENED, Entry, Post, StopRequest, UserNote, decided, noted
@@ -18,13 +19,15 @@ MAX_PRINTED = 48
 
 
 class Observation(Frozen):
-    """What came of the last committed action. `step` and `tool` name it; `diff` is the step's own diff."""
+    """What came of the last committed action. `step` and `tool` name it; `diff` is the step's own diff, `forgot` a
+    line on what the state let go of in it."""
 
     step: int
     tool: str
     head: str
     blocks: tuple[Block, ...] = ()
     diff: str = ""
+    forgot: str = ""
 
 
 class Correction(Frozen):
@@ -62,9 +65,12 @@ class Before(Frozen):
 class Staged(Frozen):
     """A transition that was allowed and may be executed: the candidate state, the action, how it is proven.
 
-    `policy` says which files the action may change. `resumed` is set by `Store.load`: this one was staged by
-    an earlier call, which may have died anywhere in the deed. `ruling` is what a person said of a deed of which
-    nothing else can tell: HAPPENED or DID_NOT. `printed` is what the commands in it printed last."""
+    `intent` is the contract as an approved change leaves it, `changed` the merge patch of a locked field.
+    `policy` says which files the action may change.
+    `resumed` is set by `Store.load`: this one was staged by an earlier call, which may have died anywhere in the
+    deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
+    what the commands in it printed last.
+    `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown."""
 
     step: int
     transition: JsonObject
@@ -81,9 +87,13 @@ class Staged(Frozen):
     launch: LaunchFacts | None = None
     entry: str | None = None
     answer: str | None = None
+    intent: JsonObject | None = None
+    changed: JsonObject | None = None
     ruling: str | None = None
     deadline: float | None = None
     printed: dict[str, Printed] = {}
+    forgotten: Forgotten = Forgotten()
+    secrets: tuple[tuple[str, ...], ...] = ()
 
 
 class Reserve(Frozen):
@@ -161,7 +171,9 @@ class RunRecord(Frozen):
     """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
     `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and
     the hash of the last one: a row cut off the end is noticed. `printed` is what each command (`run NAME`) and check
-    (`check NAME`) printed last, at most MAX_PRINTED, oldest out."""
+    (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the
+    entries of the state that may be let go of. `intent` is the user's contract as approved changes left it (None: as
+    the task has it); `said` what people said since the last audit row."""
 
     format: int = FORMAT
     task: str
@@ -174,6 +186,8 @@ class RunRecord(Frozen):
     head: str
     state: JsonObject
     state_version: int = 1
+    intent: JsonObject | None = None
+    ages: Ages = {}
     step: int = 0
     observation: Observation | None = None
     correction: Correction | None = None
@@ -192,6 +206,7 @@ class RunRecord(Frozen):
     rows: int = 0
     chain: str = ""
     ratio: float = 2.0
+    said: tuple[str, ...] = ()
     inbox: tuple[Post, ...] = ()
 
     @property

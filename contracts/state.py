@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal, cast
 
 import orjson
 
-from contracts.base import JsonObject
+from contracts.base import JsonObject, digest
 from contracts.explain import Checker, SchemaError
+from contracts.fading import fading
+from contracts.fields import ANY_KEY, FieldRule, alike, child, field_rule, smallest, walk
+from contracts.invariants import KEYWORD, Broken, invariants
 from contracts.merge import Path
 from contracts.schema_refs import BadSchema, inline_refs, pointer
+from contracts.veil import unveilable
 
-__all__ = ["BUILTIN", "ANY_KEY", "FieldRule", "SchemaError", "StateSchema"]
+__all__ = ["BUILTIN", "ANY_KEY", "VERSION", "FieldRule", "SchemaError", "StateSchema", "field_rule", "walk"]
 
-BUILTIN = ("coding", "batch", "warehouse", "ctf")
-ANY_KEY = "*"  # in a path of the schema: any key of a map
+BUILTIN = ("coding", "batch", "warehouse", "ctf", "repository")
+VERSION = "x-version"  # at the root: the number of this schema, raised by each migration
+SECRET = "secret"
 
-Owner = Literal["user", "agent", "controller"]
-ChangePolicy = Literal["free", "append-only", "locked"]
 Refusal = Literal["required", "append-only", "locked"]
 
-_CHOICES = {"x-owner": ("user", "agent", "controller"), "x-change-policy": ("free", "append-only", "locked")}
-_TEXTS = ("x-retention", "x-freshness", "x-sensitivity", "x-evict")
-_EMPTY: dict[str, Any] = {"object": {}, "array": [], "string": ""}
-
-
-@dataclass(frozen=True)
-class FieldRule:
-    """Governance of one field: the `x-` keywords of its schema, with their defaults."""
-
-    owner: Owner = "agent"
-    change_policy: ChangePolicy = "free"
-    retention: str | None = None
-    freshness: str | None = None
-    sensitivity: str | None = None
-    evict: str | None = None
-    ttl_steps: int | None = None
-
-    @property
-    def locked(self) -> bool:
-        """The agent may not write it: it belongs to the user or the controller, or its policy says so."""
-        return self.owner != "agent" or self.change_policy == "locked"
+_CHOICES = {
+    "x-owner": ("user", "agent", "controller"),
+    "x-change-policy": ("free", "append-only", "locked"),
+    "x-retention": ("run", "task", "forever"),
+    "x-sensitivity": ("internal", SECRET),
+}
+_TEXTS = ("x-freshness", "x-evict")
 
 
 class StateSchema:
@@ -57,6 +45,9 @@ class StateSchema:
         self._checker = Checker(source)
         self.plain = inline_refs(source)
         problems: list[str] = []
+        self.version: int = source.get(VERSION, 1)
+        if type(self.version) is not int or not 1 <= self.version <= 9999:
+            problems.append(f"/: {VERSION} is the number of this schema, from 1 on, not {self.version!r}")
         if self.plain.get("type") != "object" or "properties" not in self.plain:
             problems.append("/: the state must be `type: object` with `properties`")
         if self.plain.get("additionalProperties") is not False:
@@ -64,10 +55,15 @@ class StateSchema:
         self.fields: dict[Path, FieldRule] = {}
         for path, node in walk(self.plain, ()):
             problems += _rule_problems(path, node)
-            if any(key.startswith("x-") for key in node):
+            if any(key.startswith("x-") and key not in (VERSION, KEYWORD) for key in node):
                 self.fields[path] = field_rule(node)
+        if not problems:  # what is said below rests on what was looked at above
+            self.fading, found = fading(self.plain)
+            self.invariants, more = invariants(self.plain)
+            problems += [*found, *more, *unveilable(self.plain)]
         if problems:
             raise BadSchema(problems)
+        self.secrets = tuple(path for path, rule in self.fields.items() if rule.sensitivity == SECRET)
 
     @classmethod
     def builtin(cls, name: str) -> StateSchema:
@@ -81,6 +77,11 @@ class StateSchema:
         """The first five faults of a candidate state; empty when it is valid."""
         return self._checker.errors(value)
 
+    def broken(self, before: JsonObject | None, after: JsonObject) -> list[Broken]:
+        """The invariants that do not hold of `after`, which follows `before`."""
+        found = (one.broken(before, after) for one in self.invariants)
+        return [one for one in found if one is not None]
+
     def locked_paths(self) -> tuple[Path, ...]:
         """Fields that the agent may not write, with `*` for any key of a map."""
         return tuple(path for path, rule in self.fields.items() if rule.locked)
@@ -88,6 +89,15 @@ class StateSchema:
     def append_only_paths(self) -> tuple[Path, ...]:
         """Maps whose keys may be added but not removed."""
         return tuple(path for path, rule in self.fields.items() if rule.change_policy == "append-only")
+
+    def governance(self) -> str:
+        """Digest of who may write, delete and see which field: an edit of it is for a person to confirm."""
+        told = {
+            pointer(path): (rule.owner, rule.change_policy, rule.sensitivity)
+            for path, rule in self.fields.items()
+            if rule.locked or rule.change_policy != "free" or rule.sensitivity
+        }
+        return digest(told | ({KEYWORD: self.plain[KEYWORD]} if KEYWORD in self.plain else {}))
 
     def required_paths(self) -> tuple[Path, ...]:
         """Fields that may not be deleted while what holds them is there, with `*` for map keys."""
@@ -120,9 +130,9 @@ class StateSchema:
 
     def _chain(self, path: Path) -> list[list[JsonObject]]:
         """The schemas of the root and of each step of a concrete path, as far as the path is known."""
-        chain = [list(_alike(self.plain))]
+        chain = [list(alike(self.plain))]
         for key in path:
-            nodes = [one for node in chain[-1] for one in _alike(_child(node, key))]
+            nodes = [one for node in chain[-1] for one in alike(child(node, key))]
             if not nodes:
                 break
             chain.append(nodes)
@@ -139,38 +149,15 @@ class StateSchema:
         Raises BadSchema that names each field that needs a `default`.
         """
         problems: list[str] = []
-        state = cast(JsonObject, _smallest(self.plain, (), problems))
+        state = cast(JsonObject, smallest(self.plain, (), problems))
         if not problems:
             problems = [f"{fault}; give it, or what holds it, a `default`" for fault in self.errors(state)]
+        if not problems:
+            broken = self.broken(None, state)
+            problems = [f"/{KEYWORD}: the state at the beginning breaks {one.name}: {one}" for one in broken]
         if problems:
             raise BadSchema(problems)
         return state
-
-
-def walk(node: Any, path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """Every object of the state that the schema describes, itself first: (path with `*`, schema)."""
-    if not isinstance(node, dict):
-        return
-    yield path, node
-    for name, child in node.get("properties", {}).items():
-        yield from walk(child, (*path, name))
-    yield from walk(node.get("additionalProperties"), (*path, ANY_KEY))
-    for key in ("anyOf", "oneOf", "allOf"):
-        for child in node.get(key, ()):
-            yield from walk(child, path)
-
-
-def field_rule(node: JsonObject) -> FieldRule:
-    """The governance keywords of one schema node."""
-    return FieldRule(
-        owner=node.get("x-owner", "agent"),
-        change_policy=node.get("x-change-policy", "free"),
-        retention=node.get("x-retention"),
-        freshness=node.get("x-freshness"),
-        sensitivity=node.get("x-sensitivity"),
-        evict=node.get("x-evict"),
-        ttl_steps=node.get("x-ttl-steps"),
-    )
 
 
 def _rule_problems(path: Path, node: JsonObject) -> Iterator[str]:
@@ -180,7 +167,7 @@ def _rule_problems(path: Path, node: JsonObject) -> Iterator[str]:
         yield f"{pointer(path)}: a type list with object: write each type as a branch of anyOf"
     known = (*_CHOICES, *_TEXTS, "x-ttl-steps")
     for key, value in node.items():
-        if not key.startswith("x-"):
+        if not key.startswith("x-") or (key in (VERSION, KEYWORD) and not path):
             continue
         if key not in known:
             yield f"{pointer(path)}: unknown keyword {key}; there are {', '.join(known)}"
@@ -194,39 +181,3 @@ def _rule_problems(path: Path, node: JsonObject) -> Iterator[str]:
         node.get("additionalProperties"), dict
     ):
         yield f"{pointer(path)}: append-only is for keyed collections: additionalProperties with a schema"
-
-
-def _alike(node: Any) -> Iterator[JsonObject]:
-    """A schema and its branches, which speak of the same place."""
-    if isinstance(node, dict):
-        yield node
-        for word in ("anyOf", "oneOf", "allOf"):
-            for branch in node.get(word, ()):
-                yield from _alike(branch)
-
-
-def _child(node: JsonObject, key: str) -> Any:
-    return node.get("properties", {}).get(key, node.get("additionalProperties"))
-
-
-def _smallest(node: Any, path: Path, problems: list[str]) -> Any:
-    if isinstance(node, dict):
-        if "default" in node:
-            return node["default"]
-        if "const" in node:
-            return node["const"]
-        if node.get("type") == "object":
-            named = node.get("properties", {})
-            wanted = [
-                name for name in named if name in node.get("required", ()) or "default" in _dict(named[name])
-            ]
-            return {name: _smallest(named[name], (*path, name), problems) for name in wanted}
-        kind = node.get("type")
-        if isinstance(kind, str) and kind in _EMPTY and Checker(node).ok(_EMPTY[kind]):
-            return _EMPTY[kind]
-    problems.append(f"{pointer(path)}: is required and has no empty value; give it a `default`")
-    return None
-
-
-def _dict(node: Any) -> JsonObject:
-    return node if isinstance(node, dict) else {}

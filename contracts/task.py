@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from contracts.approvals import Approvals
 from contracts.base import Frozen, JsonObject
 from contracts.commands import Command
 from contracts.intent import SECTIONS, IntentContract, Items
@@ -41,6 +42,7 @@ DEFAULT_ACTIONS = (
     "apply_patch",
     "batch",
     "run",
+    "request_change",
     "ask",
     "finish",
 )
@@ -267,16 +269,6 @@ class Limits(Frozen):
     observation: _Limit = Field(default=24 * 1024, description="observation and correction together")
     view: _Limit = Field(default=16 * 1024, description="all views together")
     state: _Limit = Field(default=16 * 1024, description="the state as JSON")
-
-
-class Approvals(Frozen):
-    """What a person must say yes to, and what happens meanwhile."""
-
-    boundaries: Many[Name] = Field(default=(), description="actions that need an approval")
-    on_blocked: Literal["wait", "continue"] = Field(
-        default="wait", description="end, or go on with other work"
-    )
-    expire: Duration = Field(default=86400.0, description="how long an approval holds")
 
 
 class StoreChoice(Frozen):

@@ -33,10 +33,11 @@ class Reject(Frozen):
 
 
 class Confirm(Frozen):
-    """Needs a person: parked in the queue."""
+    """Needs a person: parked in the queue. `wait`: the run does, else it goes on with other work."""
 
     kind: Literal["confirm"] = "confirm"
     entry: Entry
+    wait: bool = True
 
 
 class Defer(Frozen):
@@ -49,12 +50,13 @@ class Defer(Frozen):
 
 
 class Stop(Frozen):
-    """The run can't go on."""
+    """The run can't go on; `entry` is what it waits for in the queue."""
 
     kind: Literal["stop"] = "stop"
     outcome: Outcome
     cause: str
     say: str
+    entry: str = ""
 
 
 Verdict = Annotated[Allow | Reject | Confirm | Defer | Stop, Field(discriminator="kind")]

@@ -25,6 +25,7 @@ from contracts.record import (
 from contracts.reply import Usage
 from contracts.secret_scan import redact_json
 from contracts.text import cut
+from contracts.veil import veiled
 from contracts.verdicts import (
     Allow,
     Change,
@@ -42,6 +43,7 @@ from contracts.verdicts import (
     Verified,
 )
 from controller import audit
+from controller.confirm import park, timely
 from controller.standstill import latest, moved, repeated
 
 NOT_COUNTED = ("policy.stale",)  # not the model's fault
@@ -74,22 +76,23 @@ def advance(
     record = record.model_copy(update={"spent": spent, "digests": kept | digests})
     match change:
         case Reserved():
-            return _reserved(record, change, now)
+            after, row = _reserved(record, change, now)
         case Gated():
-            return _stopped(record, *_gated(record, change, now))
+            after, row = _stopped(record, *_gated(record, change, now))
         case Verified():
-            return _stopped(record, *_verified(record, change, tree, now))
+            after, row = _stopped(record, *_verified(record, change, tree, now))
         case Decided():
-            return _decided(record, change, now)
+            after, row = _decided(record, change, now)
+    return audit.heard(record, after, row)
 
 
 # ---- reserve ----------------------------------------------------------------------------------------------
 def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
     halt = _asked_to_stop(record) or change.halt
     if halt is not None:
-        row = audit.row("halt", record, now, human_events=audit.people(record))
+        row = audit.row("halt", record, now)
         return _halted(record, halt, row)
-    spent, reserve = record.spent, change.reserve
+    record, spent, reserve = timely(record, now), record.spent, change.reserve
     assert reserve is not None, "a reserve or a halt"
     if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
         spent = _charged(spent, record.reserve.usage, True, now)
@@ -138,6 +141,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         record,
         now,
         validator_result=audit.result(change),
+        extra={"entry": change.entry} if change.entry else {},
         retry_count=before.rejections,
         **audit.launched(change.launch),
         state_patch=_without(change, "state_patch"),
@@ -145,7 +149,6 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         patch_bytes=audit.size(audit.part(change.transition, "state_patch")),
         digests=before.digests,
         durations=change.took,
-        human_events=audit.people(before),
     )
     match verdict:
         case Allow():
@@ -159,15 +162,9 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         case Reject():
             return _rejected(record, verdict.layer, verdict.code, verdict.say, verdict.excerpt, row)
         case Confirm():
-            say = f"{verdict.entry.why} (answer with: controller answer {verdict.entry.id} TEXT)"
-            halt = Halt(outcome=Outcome.blocked, cause=verdict.entry.kind, say=say, step=record.step)
-            update = {
-                "queue": (*record.queue, verdict.entry),
-                "failures": 0,
-                "rejections": 0,
-                "correction": None,
-            }
-            return _halted(record.model_copy(update=update), halt, row)
+            record, halt = park(record, verdict)
+            row = row.model_copy(update={"extra": row.extra | audit.parked(verdict.entry)})
+            return _halted(record, halt, row) if halt else (record, row)
         case Defer():
             halt = Halt(
                 outcome=Outcome.waiting,
@@ -179,7 +176,13 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
             failures = record.failures + (verdict.cause != "limit_with_reset")
             return _halted(record.model_copy(update={"failures": failures}), halt, row)
         case Stop():
-            halt = Halt(outcome=verdict.outcome, cause=verdict.cause, say=verdict.say, step=record.step)
+            halt = Halt(
+                outcome=verdict.outcome,
+                cause=verdict.cause,
+                say=verdict.say,
+                step=record.step,
+                entry=verdict.entry,
+            )
             return _halted(record, halt, row)
 
 
@@ -228,9 +231,8 @@ def _verified(
         tool_result=change.tool_result,
         retry_count=record.rejections,
         **audit.launched(staged.launch),
-        state_patch=staged.transition.get("state_patch"),
+        **audit.patched(staged),
         action=staged.transition.get("action"),
-        patch_bytes=audit.size(staged.transition.get("state_patch")),
         digests=record.digests,
         action_fingerprint=staged.fingerprint,
         repeated_of=record.step - record.progress.repeats if record.progress.repeats else None,
@@ -238,7 +240,7 @@ def _verified(
         durations={**(staged.launch.took if staged.launch else {}), **change.took},
         commit=tree.commit,
         undone=tree.undone,
-        human_events=audit.people(record) + ((f"answer {staged.entry}",) if staged.entry else ()),
+        human_events=(f"answer {staged.entry}",) if staged.entry else (),
         extra=({"entry": staged.entry} if staged.entry else {}) | ({"outputs": kept} if kept else {}),
     )
     queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
@@ -293,12 +295,15 @@ def _proven(
 ) -> tuple[RunRecord, AuditRow]:
     """The candidate becomes Σ, O is replaced, the correction is gone."""
     observation = change.observation
-    if observation is not None and tree.diff:
-        observation = observation.model_copy(update={"diff": tree.diff})
+    if observation is not None:
+        more = {"diff": tree.diff or observation.diff, "forgot": staged.forgotten.say}
+        observation = observation.model_copy(update=more)
     spent = record.spent
     record = record.model_copy(
         update={
             "state": merge(staged.candidate, {"view": tree.views}) if tree.views else staged.candidate,
+            "ages": staged.forgotten.ages,
+            "intent": staged.intent or record.intent,
             "observation": observation,
             "notes": _left(record, staged.candidate),
             "correction": None,
@@ -311,10 +316,10 @@ def _proven(
     )
     row = row.model_copy(
         update={
-            "extra": row.extra | ({"views": tree.views} if tree.views else {}),
+            "extra": row.extra | audit.became(staged, tree.views),
             "state_bytes": audit.size(record.state),
             "observation_bytes": audit.size(observation.model_dump()) if observation else 0,
-            "digests": row.digests | {"state": digest(record.state)},
+            "digests": row.digests | {"state": digest(veiled(record.state, staged.secrets))},
         }
     )
     if not change.finished:

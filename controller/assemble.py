@@ -32,6 +32,7 @@ from controller.contract_folder import contract_of
 from controller.given import given
 from controller.memory.asked import RunMemory
 from controller.rig import Rig, Watch
+from controller.schema_chain import schemas_of
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
@@ -98,6 +99,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
             StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
         )
         schema.initial()
+        schemas = schemas_of(loaded, schema)
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
     skill = contract.skill or builtin_skill("coding", task.layout)
@@ -128,9 +130,11 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
             "skill": digest(skill),
             "intent": digest(intent.model_dump_json()),
             "schema": digest(schema.source),
+            "rules": schema.governance(),
             "checks": digest([check.model_dump(mode="json") for check in task.checks]),
         },
         checkers={spec.name: Checker(spec.args) for spec in allowed},
+        schemas=schemas,
     )
 
 
@@ -255,7 +259,7 @@ def assemble(
         limits=task.limits,
         redactor=redact,
         boxed=box.for_,
-        memory=RunMemory(task.name, store, artifacts, law.schema.fields),
+        memory=RunMemory(task.name, store, artifacts, law.fields),
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
@@ -276,16 +280,9 @@ def assemble(
 def accepted(task: Task) -> None:
     """What the grammar knows and this version can't do yet is refused by name, never ignored. Raises
     ConfigError."""
-    boundary = [name for name in task.approvals.boundaries if name in task.actions.allow]
     refused = [
         (task.commit_mode != "staged", f"commit_mode: {task.commit_mode}", "write `commit_mode: staged`"),
         (task.repeat != "never", "repeat: on-change", "write `repeat: never`, and use `run --new`"),
-        (
-            bool(boundary),
-            f"approvals.boundaries: [{', '.join(boundary)}]",
-            "leave these actions out of `allow`",
-        ),
-        (task.approvals.on_blocked != "wait", "approvals.on_blocked: continue", "write `on_blocked: wait`"),
         (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
     ]
     for wanted, what, hint in refused:

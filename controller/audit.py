@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.base import canonical
-from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord
+from contracts.base import JsonObject, canonical
+from contracts.queue import Decision, Entry, PostBody
+from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord, Staged
 from contracts.text import line
+from contracts.veil import veiled
 from contracts.verdicts import Gated, Reject, Verified
+
+MAX_SAID = 32  # lines kept for the next row
 
 
 def row(kind: AuditKind, record: RunRecord, now: float, **more: Any) -> AuditRow:
@@ -45,8 +49,53 @@ def outputs(change: Verified) -> dict[str, str]:
     return {id: line(title, 120) for id, title in kept if id}
 
 
+def patched(staged: Staged) -> dict[str, Any]:
+    """The patch of a staged transition as it may be read, and its size."""
+    patch = staged.transition.get("state_patch")
+    shown = veiled(patch, staged.secrets) if isinstance(patch, dict) else patch
+    return {"state_patch": shown, "patch_bytes": size(patch)}
+
+
+def became(staged: Staged, views: JsonObject) -> JsonObject:
+    """What made the new state beside the patch: what the controller let go of, how it moved the views, and what a
+    person agreed to change."""
+    gone = staged.forgotten
+    forgot = {"forgot": gone.patch, "evicted": gone.values} if gone.patch else {}
+    changed = {name: each for name in ("changed", "intent") if (each := getattr(staged, name)) is not None}
+    return forgot | changed | ({"views": views} if views else {})
+
+
+def heard(before: RunRecord, after: RunRecord, row: AuditRow | None) -> tuple[RunRecord, AuditRow | None]:
+    """What people said goes into the row that is written with it; without a row it is kept for the next one."""
+    said = (*after.said, *people(before))
+    if row is None:
+        return after.model_copy(update={"said": said[-MAX_SAID:]}), None
+    extra = row.extra
+    if before.queue or after.queue or before.inbox:
+        extra = extra | {"waiting": [entry.id for entry in after.queue]}
+    return after.model_copy(update={"said": ()}), row.model_copy(
+        update={"human_events": said + row.human_events, "extra": extra}
+    )
+
+
 def people(record: RunRecord) -> tuple[str, ...]:
-    return tuple(f"{post.body.kind} by {post.body.by}" for post in record.inbox)
+    """What people said in the inbox, one line each."""
+    return tuple(_said(post.body) for post in record.inbox)
+
+
+def _said(body: PostBody) -> str:
+    match body:
+        case Decision(entry=entry, yes=yes, by=by, why=why):
+            return f"{'approve' if yes else 'reject'} {entry} by {by}" + (
+                f": {line(why, 200)}" if why else ""
+            )
+        case _:
+            return f"{body.kind} by {body.by}"
+
+
+def parked(entry: Entry) -> JsonObject:
+    """What was put before a person: all of it but the transition, which is in the row already."""
+    return {"parked": entry.model_dump(mode="json", exclude={"transition"}, exclude_defaults=True)}
 
 
 def part(transition: dict[str, Any] | None, key: str) -> Any:

@@ -58,9 +58,9 @@ def contract_of(loaded: LoadedTask) -> Contract:
     """The contract of a task: its folder when it names one, and the intent that stands in the task itself.
     `intent` is never None. Raises ConfigError when it stands in both, or a file is missing or damaged."""
     own = loaded.task.intent()
-    if loaded.task.contract is None:
+    folder = folder_of(loaded)
+    if folder is None:
         return Contract(intent=own)
-    folder = loaded.base_dir / Path(loaded.task.contract).expanduser()
     found = read_contract(folder, required=() if own else (INTENT,))
     if own is None:
         return found
@@ -69,6 +69,17 @@ def contract_of(loaded: LoadedTask) -> Contract:
             f"the goal stands here and in {loaded.task.contract}/{INTENT}", "goal", hint="keep one of them"
         )
     return replace(found, intent=own)
+
+
+def json_object(path: Path) -> JsonObject:
+    """The one JSON object in a file of at most 256 KiB. Raises ConfigError with its place."""
+    return _object(path, _text(path))
+
+
+def folder_of(loaded: LoadedTask) -> Path | None:
+    """The contract folder of a task that names one."""
+    named = loaded.task.contract
+    return None if named is None else loaded.base_dir / Path(named).expanduser()
 
 
 def _text(path: Path) -> str:

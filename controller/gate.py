@@ -5,27 +5,32 @@ invariants, policy. Each refusal has its layer, a stable code and a sentence for
 
 from __future__ import annotations
 
+from typing import cast
+
 from contracts.base import JsonObject, canonical, digest
+from contracts.changes import Proposed
 from contracts.charter import Charter
 from contracts.commands import run_id
+from contracts.forget import Forgotten, forget
 from contracts.grammar import inner_actions, paths_of, problem
-from contracts.merge import Path as FieldPath
-from contracts.merge import depth, merge, removed_paths, touched_paths
+from contracts.merge import depth, merge, removed_paths, touched_paths, without
 from contracts.outcomes import Outcome
 from contracts.queue import Entry
 from contracts.readings import CommandReading, GitReading, Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
 from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import args_refused, edits_refused, state_refused
-from contracts.verdicts import Allow, Confirm, Defer, Gated, Reject, Stop, Verdict
+from contracts.veil import veiled
+from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller.charge import facts
+from controller.conceal import conceal, heard
+from controller.confirm import change_of, granted, needed, stale
 from controller.standstill import fingerprint
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
-MAX_QUEUE = 8
 EDITS = (
     "edit_files",
     "apply_patch",
@@ -38,8 +43,12 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     """The verdict on a reply, or on an approved entry that takes a reply's place. `seen` are the readings
     that the prompt showed, `fresh` those after the agent answered."""
     if isinstance(reply, Entry):
-        verdict = hostile(record, fresh) or judge(record, seen, fresh, reply.transition, task, reply)
-        return Gated(
+        verdict = (
+            hostile(record, fresh)
+            or stale(reply, fresh)
+            or judge(record, seen, fresh, reply.transition, task, reply)
+        )
+        told = Gated(
             verdict=verdict,
             transition=reply.transition,
             entry=reply.id,
@@ -48,18 +57,18 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
             counts=_counts(seen),
             at=fresh.at,
         )
+        return conceal(told, task.schema.secrets)
+    transition = heard(reply.transition, task.schema.secrets)
     verdict = (
-        _reply(record, fresh, reply)
-        or hostile(record, fresh)
-        or judge(record, seen, fresh, reply.transition, task)
+        _reply(record, fresh, reply) or hostile(record, fresh) or judge(record, seen, fresh, transition, task)
     )
     if isinstance(verdict, Reject) and verdict.excerpt:  # what it quotes is shown in the next prompt
         clear = task.redactor.redact_text(verdict.excerpt)
         verdict = verdict.model_copy(update={"excerpt": clear})
-    return Gated(
+    told = Gated(
         verdict=verdict,
         launch=facts(record, reply, task),
-        transition=reply.transition,
+        transition=transition,
         reply_text=reply.raw.text,
         class_=str(reply.raw.cls),
         seen=seen,
@@ -68,6 +77,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
         at=fresh.at,
     )
+    return conceal(told, task.schema.secrets)
 
 
 def _counts(seen: Readings) -> dict[str, int]:
@@ -110,26 +120,29 @@ def judge(
     if isinstance(checked, Reject):
         return checked
     patch, tool, args = checked
-    candidate = merge(record.state, _without_required_nulls(patch, task))
+    kept, clock = _without_required_nulls(patch, task), record.spent.steps + 1
+    candidate, gone = forget(task.schema, record.state, kept, record.ages, clock)
+    change = change_of(record, tool, args, candidate, task)
+    if isinstance(change, Proposed) and change.patch is not None:
+        candidate = cast(JsonObject, merge(candidate, change.patch))
     refused = (
-        _schema(candidate, patch, tool, args, task)
+        _full(gone)
+        or _schema(candidate, patch, tool, args, task)
         or _patch(patch, task)
         or _intent(patch, task)
-        or _invariants(candidate, task)
+        or (change if isinstance(change, Reject) else None)
+        or _invariants(record.state, candidate, task)
         or _policy(tool, args, seen, fresh, task)
     )
     if refused:
         return refused
-    if not isinstance(candidate, dict):  # the schema layer refuses this; here for the types
-        return Reject(layer="schema", code="schema.state", say="the state must stay an object")
     whole = {"state_patch": patch, "action": {"tool": tool, "args": args}}
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
-    staged = _staged(record, step, fresh, whole, candidate, task)
-    if tool == "ask" and entry is None:
-        return _ask(record, staged, fresh, task)
-    if entry is not None:
-        staged = staged.model_copy(update={"entry": entry.id, "answer": entry.answer})
-    return Allow(staged=staged)
+    staged = _staged(record, step, fresh, whole, candidate, gone, task)
+    proposal = change if isinstance(change, Proposed) else None
+    if entry is None:
+        return needed(record, staged, fresh.at, proposal, task) or Allow(staged=staged)
+    return granted(entry, staged, proposal)
 
 
 # ---- the reply itself -------------------------------------------------------------------------------------
@@ -220,16 +233,11 @@ def _envelope(transition: object) -> tuple[JsonObject, str, JsonObject] | Reject
 def _without_required_nulls(patch: JsonObject, task: Charter) -> JsonObject:
     """The patch less the deletions that layer 3 refuses, so that layer 2 judges only what was set."""
     refused = {path for path in removed_paths(patch) if task.schema.refuses_removal(path) == "required"}
-    return _drop(patch, refused, ()) if refused else patch
+    return without(patch, refused) if refused else patch
 
 
-def _drop(node: JsonObject, paths: set[FieldPath], at: FieldPath) -> JsonObject:
-    kept: JsonObject = {}
-    for key, value in node.items():
-        here = (*at, key)
-        if here not in paths:
-            kept[key] = _drop(value, paths, here) if isinstance(value, dict) else value
-    return kept
+def _full(gone: Forgotten) -> Reject | None:
+    return Reject(layer="schema", code="schema.full", say=gone.full) if gone.full else None
 
 
 def _schema(
@@ -276,23 +284,26 @@ def _intent(patch: JsonObject, task: Charter) -> Reject | None:
         if task.schema.locks(path):
             name = "/" + "/".join(path)
             say = (
-                f"{name} belongs to the user and can't be changed by you: if it should change, `ask` the user"
+                f"{name} belongs to the user and can't be changed by you: `request_change` proposes a change"
             )
             return Reject(layer="intent", code="intent.locked", say=say)
     return None
 
 
-def _invariants(candidate: object, task: Charter) -> Reject | None:
-    total = len(canonical(candidate))
+def _invariants(before: JsonObject, candidate: JsonObject, task: Charter) -> Reject | None:
+    shown = veiled(candidate, task.schema.secrets)
+    total = max(len(canonical(candidate)), len(canonical(shown)))
     if total > task.task.limits.state:
         say = (
             f"the state would have {total:,} bytes, its limit is {task.task.limits.state:,}: "
             "delete entries that no later step needs (null deletes)"
         )
         return Reject(layer="invariants", code="invariants.state_size", say=say)
-    if secret := state_refused(candidate, task.redactor):
+    if secret := state_refused(shown, task.redactor):
         return Reject(layer="invariants", code="invariants.secret", say=secret)
-    views = candidate.get("view") if isinstance(candidate, dict) else None
+    for one in task.schema.broken(before, candidate):
+        return Reject(layer="invariants", code=f"invariants.{one.name}", say=str(one))
+    views = candidate.get("view")
     for name, view in (views or {}).items() if isinstance(views, dict) else ():
         if isinstance(view, dict) and view.get("from", 1) > view.get("to", view.get("from", 1)):
             say = f"/view/{name}: `from` is greater than `to`"
@@ -331,6 +342,7 @@ def _staged(
     fresh: Readings,
     transition: JsonObject,
     candidate: JsonObject,
+    gone: Forgotten,
     task: Charter,
 ) -> Staged:
     action, tool = transition["action"], str(transition["action"]["tool"])
@@ -348,6 +360,8 @@ def _staged(
         proof=_proof(tool, spec.effect if spec else "none", task),
         before=_before(git),
         policy=task.paths,
+        forgotten=gone,
+        secrets=task.schema.secrets,
         printed=_printed(record, tool, action["args"]),
     )
 
@@ -371,20 +385,3 @@ def _before(git: GitReading | None) -> Before:
     if git is None:
         return Before(head="", tree="")
     return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), basis={"head": git.head})
-
-
-def _ask(record: RunRecord, staged: Staged, fresh: Readings, task: Charter) -> Verdict:
-    if sum(entry.status == "open" for entry in record.queue) >= MAX_QUEUE:
-        say = f"{MAX_QUEUE} questions are open already: go on with what you know"
-        return Reject(layer="policy", code="policy.queue_full", say=say)
-    entry = Entry(
-        id=f"q{record.step}",
-        kind="ask",
-        step=record.step,
-        transition=staged.transition,
-        action_hash=staged.action_hash,
-        why=str(staged.args.get("question", ""))[:2000],
-        basis=staged.before.basis,
-        opened=fresh.at,
-    )
-    return Confirm(entry=entry)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import orjson
 
 from contracts.base import JsonObject, digest
-from contracts.merge import merge
+from contracts.forget import Ages, aged
+from contracts.merge import difference, merge
+from contracts.queue import Entry
 from contracts.record import AuditRow, RunRecord, Spend
 from contracts.reply import Usage
 
 
 @dataclass(frozen=True)
 class Version:
-    """Σ after one committed step: `patch` made it, `row` says so. `sound` is whether the digest in the row is
-    that of `state`: byte for byte the state that was stored then."""
+    """Σ after one committed step or migration: `patch` made it, `row` says so. `sound` is whether the digest in the
+    row is that of `state`: byte for byte the state that was stored then, less what is never shown. `number` is the
+    version of its schema, `ages` are those of everything in it."""
 
     step: int
     at: float
@@ -25,6 +28,8 @@ class Version:
     state: JsonObject
     row: AuditRow
     sound: bool = True
+    number: int = 1
+    ages: Ages = field(default_factory=dict)
 
 
 def opening(rows: Iterable[AuditRow]) -> RunRecord | None:
@@ -45,25 +50,66 @@ def became(state: JsonObject, row: AuditRow) -> JsonObject:
     if row.kind == "opened":
         kept = row.extra.get("record")
         return cast(JsonObject, kept["state"]) if isinstance(kept, dict) else {}
+    if row.kind == "migration":
+        return cast(JsonObject, row.extra.get("state", state))
     if not committed(row):
         return state
     state = cast(JsonObject, merge(state, row.state_patch))
+    if forgot := row.extra.get("forgot"):  # what the controller let go of
+        state = cast(JsonObject, merge(state, forgot))
+    if changed := row.extra.get("changed"):  # what a person agreed to
+        state = cast(JsonObject, merge(state, changed))
     if moved := row.extra.get("views"):  # the controller kept the views on their lines
         state = cast(JsonObject, merge(state, {"view": moved}))
     return state
 
 
 def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
-    """Σ from the opening on, after each committed step, oldest first."""
+    """Σ from the opening on, after each committed step and each migration, oldest first."""
     state: JsonObject = {}
+    ages: Ages = {}
+    number, steps = 1, 0
     for row in rows:
-        state = became(state, row)
+        before, state = state, became(state, row)
         if row.kind == "opened":
-            yield Version(step=0, at=row.at, patch={}, state=state, row=row)
-        elif committed(row):
-            yield Version(
-                row.step, row.at, row.state_patch, state, row, digest(state) == row.digests["state"]
-            )
+            kept = row.extra.get("record")
+            kept = kept if isinstance(kept, dict) else {}
+            number = kept.get("state_version", 1)
+            ages = {name: (each[0], each[1]) for name, each in kept.get("ages", {}).items()}
+            yield Version(step=0, at=row.at, patch={}, state=state, row=row, number=number, ages=ages)
+        elif committed(row) or row.kind == "migration":
+            number = row.extra.get("to", number) if row.kind == "migration" else number
+            patch = row.state_patch if committed(row) else cast(JsonObject, difference(before, state))
+            sound = digest(state) == row.digests.get("state")
+            steps += committed(row)
+            ages = aged(ages, before, state, patch, steps)
+            yield Version(row.step, row.at, patch, state, row, sound, number, ages)
+
+
+def queued(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:
+    """What waits for a person after `row`, from what waited before it. Only who decided is not known."""
+    if (parked := row.extra.get("parked")) is not None:
+        transition = {"state_patch": row.state_patch, "action": row.action}
+        queue = (*queue, Entry.model_validate_json(orjson.dumps(parked | {"transition": transition})))
+    waiting = row.extra.get("waiting")
+    return queue if waiting is None else tuple(entry for entry in queue if entry.id in waiting)
+
+
+def intended(rows: Iterable[AuditRow]) -> JsonObject | None:
+    """The intent as the last approved change left it; None when none was changed."""
+    found: JsonObject | None = None
+    for row in rows:
+        found = row.extra.get("intent", found)
+    return found
+
+
+def migrated_to(rows: Iterable[AuditRow]) -> dict[str, str]:
+    """The digests of the schema that the last migration led to; empty when there was none."""
+    found: dict[str, str] = {}
+    for row in rows:
+        if row.kind == "migration":
+            found = cast(dict[str, str], row.extra.get("digests", found))
+    return found
 
 
 def spent(rows: Iterable[AuditRow]) -> Spend:

@@ -15,7 +15,7 @@ from contracts.errors import Interrupted
 from contracts.outcomes import Outcome
 from contracts.record import RunRecord
 from controller.claim import release, renewed
-from controller.opening import Options, opened
+from controller.opening import Options, opened, same_version
 from controller.rig import Rig
 from controller.step import step
 
@@ -71,6 +71,7 @@ async def _steps(
 ) -> RunRecord:
     taken = 0
     while not record.closed(time.time()) and (options.limit is None or taken < options.limit):
+        same_version(record, rig.task)
         record = await step(record.run, rig)
         taken += 1
         if after_step:

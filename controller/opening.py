@@ -3,17 +3,22 @@ the newest, caught up with what happened since: its branch, its task, a halt who
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import anyio
 
+from contracts.charter import Charter
 from contracts.errors import ConfigError, Unavailable
+from contracts.forget import carried
 from contracts.outcomes import Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading, check_id
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
+from contracts.veil import veiled
 from contracts.verdicts import Decided
 from controller.claim import claim
 from controller.commit import commit
+from controller.confirm import timely
 from controller.gate import GIT_CONFIG, MOVED
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
@@ -46,9 +51,7 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
             await _given_up(record, rig, options, fence)
         if record is None or options.new:
             return await _begin(rig, fence, record, options)
-        wrong = rig.task.schema.errors(record.state)
-        if wrong:
-            raise ConfigError(f"the state of run {record.run} does not fit the schema any more: {wrong[0]}")
+        _fits(record, rig)
         if broken := await _chain(record, rig):
             raise Unavailable(
                 f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
@@ -59,6 +62,44 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
         return await _lifted(record, rig, options, fence)
+
+
+def same_version(record: RunRecord, law: Charter) -> None:
+    """Nothing is asked of an agent while state and schema are of two versions; a step that is half done is finished
+    first. Raises ConfigError with the command that mends it, Unavailable for a version that the contract does not
+    know."""
+    ours, wanted = record.state_version, law.schema.version
+    if ours == wanted or record.staged is not None:
+        return
+    if ours not in law.schemas:
+        raise Unavailable(
+            f"the state of run {record.run} is of version {ours}; the contract folder knows {_listed(law.schemas)}",
+            hint="put the newer contract folder back",
+        )
+    raise ConfigError(
+        f"the state of run {record.run} is of version {ours}, its schema of version {wanted}",
+        hint=f"`controller state migrate --to {wanted} --dry-run` shows the change, without --dry-run makes it",
+    )
+
+
+def _listed(versions: Iterable[int]) -> str:
+    return "version " + ", ".join(map(str, versions))
+
+
+def _fits(record: RunRecord, rig: Rig) -> None:
+    """Raises ConfigError when the schema was edited, its version was not, and the state breaks it now."""
+    if record.finished:
+        return
+    same_version(record, rig.task)
+    if record.state_version != rig.task.schema.version:
+        return
+    for state in (record.state, *([record.staged.candidate] if record.staged else [])):
+        if wrong := rig.task.schema.errors(state):
+            raise ConfigError(
+                f"the state of run {record.run} does not fit the schema any more: {wrong[0]}",
+                hint="put the schema back; one under which old states are no longer valid needs the next x-version and "
+                "a migration",
+            )
 
 
 async def _chain(record: RunRecord, rig: Rig) -> str:
@@ -91,12 +132,14 @@ async def _same_task(record: RunRecord, rig: Rig, options: Options, fence: Fence
     """A task that was edited since the last call is said and written down. What the run is judged by (its checks,
     its intent) is for a person to confirm: the edit may be the agent's."""
     now = rig.task.digests
+    if record.state_version != rig.task.schema.version:  # another version is a migration, and says so itself
+        now = {name: each for name, each in now.items() if name not in ("schema", "rules")}
     changed = [name for name in now if record.digests.get(name, now[name]) != now[name]]
     waiting = record.halt is not None and record.halt.cause == EDITED
     if record.finished or not (changed or waiting):
         return record
     what = f"the task was edited since the last call: {', '.join(changed) or 'and is as it was again'}"
-    judged = [name for name in ("checks", "intent") if name in changed]
+    judged = [name for name in ("checks", "intent", "rules") if name in changed]
     if judged and not options.retry:
         say = f"{what}; look at the {' and the '.join(judged)}, then `controller run --retry` takes them as they are"
         halt = Halt(outcome=Outcome.blocked, cause=EDITED, say=say, step=record.step)
@@ -132,6 +175,10 @@ async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -
             what = f"{halt.outcome} lifted by --retry"
         case Outcome.blocked if options.retry and not any(entry.status == "open" for entry in record.queue):
             what = "blocked lifted by --retry"
+        case Outcome.blocked if any(entry.id == halt.entry for entry in record.queue) and not any(
+            entry.id == halt.entry for entry in timely(record, fence.now).queue
+        ):
+            what = f"nobody decided on {halt.entry} in time"
         case Outcome.interrupted | Outcome.terminated | Outcome.config_error | Outcome.internal_error:
             what = f"{halt.outcome} lifted by running again"
     if not what:
@@ -160,7 +207,6 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
                 hint="`controller state recover` rebuilds it; `run --new` begins at the base and keeps the old tip",
             )
         number = 2  # `start_over` keeps what is there
-    day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro) if last else Spend()
     if at.dirty:
         kept = await fence.workspace.undo(at.head, f"{law.task.name}/found/{number}")
         rig.watch.note(f"the worktree held changes that no step made; kept as {kept}")
@@ -168,18 +214,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
         kept := await fence.workspace.start_over(f"{law.task.name}/run-{number - 1}")
     ):
         rig.watch.note(f"the branch starts again at the base; its earlier tip is kept as {kept}")
-    record = RunRecord(
-        task=law.task.name,
-        run=f"{law.task.name}@{at.base[:12]}#{number}",
-        number=number,
-        opened=fence.now,
-        base=at.base,
-        branch=at.branch,
-        head=at.base if number > 1 or behind else at.head,
-        state=law.schema.initial(),
-        spent=day,
-        digests=dict(law.digests),
-    )
+    record = _first(rig, fence, last, number, at.base if number > 1 or behind else at.head)
     for notice in (*at.notices, *limits(rig)):
         rig.watch.note(notice)
     rig.watch.note("reading every check as it is now")
@@ -203,7 +238,8 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
         at=fence.now,
         extra={
             "base": at.base,
-            "record": record.model_dump(mode="json", exclude={"inbox"}),
+            "record": record.model_dump(mode="json", exclude={"inbox"})
+            | {"state": veiled(record.state, law.schema.secrets)},
             "checks": {name: state.passed for name, state in states.items()},
             "agent": law.agent.name,
             "credential": law.agent.credential,
@@ -211,6 +247,30 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
         },
     )
     return await commit(record, decided, fence)
+
+
+def _first(rig: Rig, fence: Fence, last: RunRecord | None, number: int, head: str) -> RunRecord:
+    """The record that a run begins with: of `last` what its schema keeps for the task, and what the day cost."""
+    law, at = rig.task, fence.opened
+    record = RunRecord(
+        task=law.task.name,
+        run=f"{law.task.name}@{at.base[:12]}#{number}",
+        number=number,
+        opened=fence.now,
+        base=at.base,
+        branch=at.branch,
+        head=head,
+        state=law.schema.initial(),
+        state_version=law.schema.version,
+        digests=dict(law.digests),
+    )
+    if last is None:
+        return record
+    state, ages, lost = carried(law.schema, last.state, last.ages, last.spent.steps)
+    if lost:
+        rig.watch.note(f"not taken over from the last run, since it no longer fits: {', '.join(lost)}")
+    day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro)
+    return record.model_copy(update={"state": state, "ages": ages, "spent": day})
 
 
 def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from contracts.errors import ConfigError, ControllerError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.record import AuditRow, Halt, RunRecord
-from controller.history import opening, spent, versions
+from contracts.veil import VEIL, texts
+from controller.history import intended, migrated_to, opening, spent, versions
 from controller.stores.mirror import Mirror, Row, sound
 from controller.stores.sqlite import SqliteStore
 
@@ -124,6 +125,8 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
     states = list(versions(parsed))
     lost = list(LOST)
     lost += [f"the state of step {each.step} does not match its digest" for each in states if not each.sound]
+    if any(VEIL.fullmatch(text) for _, text in texts(states[-1].state)):
+        lost.append("the values of secret fields, which are never written into the audit: set them again")
     last = parsed[-1]
     told = next((row.commit for row in reversed(parsed) if row.commit), start.head)
     if head is not None and head != told:
@@ -137,6 +140,10 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
         start.model_copy(
             update={
                 "state": states[-1].state,
+                "state_version": states[-1].number,
+                "ages": states[-1].ages,
+                "intent": intended(parsed),
+                "digests": start.digests | migrated_to(parsed),
                 "step": max(row.step for row in parsed),
                 "head": head or start.head,
                 "spent": spent(parsed),

@@ -27,6 +27,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         floor=_floor(record),
         view=views(record.state),
         printed=record.printed,
+        since=tuple(sorted(record.approved.commits)) if record.approved else (),
     )
     items: dict[str, Reading] = {}
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import orjson
 
 from contracts.actions import Block
+from contracts.changes import GROWTH
 from contracts.charter import Charter
+from contracts.intent import in_force
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
     CheckReading,
@@ -23,6 +25,7 @@ from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.sections import section
 from contracts.text import clean, cut, indented, line, share, shown_json, size
+from contracts.veil import veiled
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK = 1024, 512
@@ -35,7 +38,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
     paper = task.task.layout == "paper"
     stable = [
         ("skill", task.skill.strip()),
-        ("intent", task.intent.render().strip()),
+        ("intent", in_force(record.intent, task.intent).render().strip()),
         ("actions", _grammar(task)),
     ]
     volatile = [
@@ -58,9 +61,10 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
 def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     """The bytes that each section can have at most, `total` included: what `validate` proves."""
     readings = sum(authority.max_bytes * 2 + 256 for authority in task.task.authorities.values())
+    changeable = task.spec("request_change") is not None
     parts = {
         "skill": size(section("skill", task.skill.strip())),
-        "intent": size(section("intent", task.intent.render().strip())),
+        "intent": size(section("intent", task.intent.render().strip())) + (GROWTH if changeable else 0),
         "actions": size(section("actions", _grammar(task))),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64,
         "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
@@ -78,7 +82,7 @@ def _grammar(task: Charter) -> str:
 
 
 def _state(record: RunRecord, task: Charter) -> str:
-    ordered = task.schema.ordered(record.state)
+    ordered = task.schema.ordered(veiled(record.state, task.schema.secrets))
     return (
         "\n".join(f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items())
         or "(empty)"
@@ -190,10 +194,16 @@ def _observation(observation: Observation | None, task: Charter) -> str:
     if observation is None:
         return "(none: this is the first step)"
     limit = task.task.limits.observation - CORRECTION - NOTICE
-    head = line(f"step {observation.step} {observation.tool}: {observation.head}", HEAD)
+    gone = f"{observation.forgot}{' (recall finds them)' if task.spec('recall') else ''}"
+    forgot = [line(gone, HEAD // 2)] if observation.forgot else []
+    head = line(f"step {observation.step} {observation.tool}: {observation.head}", HEAD // (1 + len(forgot)))
     room = min(RESULTS, max(1024, limit - HEAD - DIFF))
     rooms = share([_size(block) for block in observation.blocks], room)
-    parts = [head, *(_block(block, part) for block, part in zip(observation.blocks, rooms, strict=True))]
+    parts = [
+        head,
+        *forgot,
+        *(_block(block, part) for block, part in zip(observation.blocks, rooms, strict=True)),
+    ]
     if observation.diff:
         parts.append("--- diff of this step\n" + _data(observation.diff, DIFF - 32))
     return "\n".join(parts)

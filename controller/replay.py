@@ -4,18 +4,21 @@ audit, and every kept reply is gated again on the readings that it was gated on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
+from contracts.base import digest
 from contracts.charter import Charter
 from contracts.ports import Artifacts
-from contracts.queue import Entry
 from contracts.readings import Readings
 from contracts.record import AuditRow, RunRecord
 from contracts.verdicts import Reject
+from controller.confirm import stale
 from controller.gate import judge
-from controller.history import Version, opening, versions
+from controller.history import Version, committed, opening, queued, versions
+
+SCHEMA = ("schema", "rules")  # the digests of the state's schema and of who may write its fields
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
         return Replayed(0, 0, ("the chain does not begin with the opening of the run",), ())
     wrong = [
         f"the task's {name} is another one now"
-        for name in law.digests
-        if start.digests.get(name) != law.digests[name]
+        for name, now in _then(law, start.state_version).items()
+        if start.digests.get(name, now) != now
     ]
     states = {id(version.row): version for version in versions(rows)}
     record, steps, gated, skipped = start, 0, 0, []
@@ -51,17 +54,24 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
                 skipped.append(f"step {row.step}: {found.removeprefix('skipped: ')}")
             else:
                 wrong.append(f"step {row.step}: {found}")
+        update = {"queue": queued(record.queue, row), "intent": row.extra.get("intent", record.intent)}
+        record = record.model_copy(update=update)
         version: Version | None = states.get(id(row))
-        if version is not None and version.step:
-            steps += version.sound
+        if version is not None and row.kind != "opened":
+            steps += version.sound and committed(row)
             if not version.sound:
                 wrong.append(f"step {row.step}: the rebuilt state is not the one that was stored")
-            record = record.model_copy(update={"state": version.state})
+            done = record.spent.model_copy(update={"steps": record.spent.steps + committed(row)})
+            then = {"state": version.state, "state_version": version.number, "ages": version.ages}
+            record = record.model_copy(update={**then, "spent": done})
     return Replayed(steps, gated, tuple(wrong), tuple(skipped))
 
 
 def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts) -> str:
     """Empty when the verdict came out as it was; else what is different, or `skipped: …`."""
+    schema = law.schemas.get(record.state_version, law.schema)
+    if schema.version != record.state_version:
+        return f"skipped: the schema of version {record.state_version} is not kept"
     kept = row.digests.get("readings")
     if kept is None:
         return "skipped: its readings were not kept"
@@ -74,17 +84,17 @@ def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts)
         return "skipped: its readings can't be read any more"
     transition = {"state_patch": row.state_patch, "action": row.action}
     at = record.model_copy(update={"step": row.step})
-    verdict = judge(at, seen, fresh, transition, law, _entry(row, transition))
+    entry = next((each for each in record.queue if each.id == row.extra.get("entry")), None)
+    moved = stale(entry, fresh) if entry is not None else None
+    verdict = moved or judge(at, seen, fresh, transition, replace(law, schema=schema), entry)
     said = verdict.code if isinstance(verdict, Reject) else verdict.kind
     then = row.validator_result
     return "" if said == then else f"the gate says {said} now, it said {then}"
 
 
-def _entry(row: AuditRow, transition: dict[str, object]) -> Entry | None:
-    """The approved entry that this step took up."""
-    name = row.extra.get("entry")
-    if name is None:
-        return None
-    return Entry(
-        id=str(name), kind="ask", step=row.step, transition=transition, action_hash="", why="", opened=row.at
-    )
+def _then(law: Charter, version: int) -> dict[str, str]:
+    """The digests of the task with the schema of that version, as far as it is at hand."""
+    schema = law.schemas.get(version)
+    if schema is None:
+        return {name: each for name, each in law.digests.items() if name not in SCHEMA}
+    return law.digests | dict(zip(SCHEMA, (digest(schema.source), schema.governance()), strict=True))

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from contracts.base import digest
+from contracts.errors import Permanent
 from contracts.ports import Ask
 from contracts.readings import GitReading
 from contracts.redact import Redactor
@@ -76,6 +77,7 @@ class GitReconciler:
             version=self._version(),
             links={_shown(path): _shown(target) for path, target in sorted(links.items())[:1000]},
             secrets=self._secrets(head, status.dirty, dirty),
+            changed=self._changed(ask.since, head),
             unfit={_shown(path): why for path in status.dirty if (why := self._unfit(path))},
             config=self._git.config_digest(),
             problem=self._problem(status, position),
@@ -108,6 +110,17 @@ class GitReconciler:
                 self._digests.clear()
             self._digests[key] = known
         return known, bool(found.st_mode & stat.S_IXUSR)
+
+    def _changed(self, commits: Sequence[str], head: str) -> dict[str, tuple[str, ...]]:
+        """What differs between each of `commits` and HEAD; one that is gone is left out."""
+        found = {}
+        for since in commits:
+            try:
+                stats = self._git.diffstat(since, head) if since != head else ()
+            except Permanent:
+                continue
+            found[since] = tuple(_shown(stat.path) for stat in stats)
+        return found
 
     def _unfit(self, path: str) -> str:
         """Why it would harm whoever gets the commit: a link that leads elsewhere on their machine than on ours, or

@@ -12,6 +12,7 @@ import orjson
 from contracts.base import JsonObject
 from contracts.grammar import inner_actions
 from contracts.record import AuditRow
+from contracts.schema_refs import pointer
 from contracts.state import ANY_KEY, FieldRule
 from contracts.text import clean, cut, line
 from controller.history import became, committed
@@ -71,13 +72,16 @@ class Past:
     # ---- the state ------------------------------------------------------------------------------------
     def _left(self, row: AuditRow) -> Iterator[Entry]:
         """What this row took out of the state."""
-        if row.kind != "opened" and not committed(row):
+        if row.kind not in ("opened", "migration") and not committed(row):
             return
-        self._state = became(self._state, row)
+        self._state, gone = became(self._state, row), _dict(row.extra.get("evicted"))
         now = {path: text for path, text in leaves(self._state) if not self._hidden(path)}
+        elsewhere = (
+            set(now.values()) if row.kind == "migration" else set()
+        )  # moved to a field of another name
         for path, (text, step) in self._since.items():
-            if now.get(path) != text:
-                how = "replaced" if path in now else "removed"
+            if now.get(path) != text and text not in elsewhere:
+                how = "replaced" if path in now else "evicted" if _within(path, gone) else "removed"
                 place = f"/{'/'.join(path)}, {how} at step {row.step}"
                 yield Entry("state", step, place, tuple(clean(text).split("\n")))
         self._since = {
@@ -226,6 +230,11 @@ def _section(lines: list[str], name: str) -> range:
     while end > begin + 1 and not lines[end - 1]:
         end -= 1
     return range(begin + 1, end)
+
+
+def _within(path: Path, gone: JsonObject) -> bool:
+    """Whether `path` is, or is in, one of the places that the controller let go of."""
+    return any(pointer(path[:end]) in gone for end in range(1, len(path) + 1))
 
 
 def _fits(sizes: Iterable[int], room: int) -> int:

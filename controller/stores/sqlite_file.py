@@ -88,6 +88,7 @@ class SqliteFile:
         for a damaged one ever after. Of two first runs at once one makes it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+        fresh.touch(0o600)  # what is never shown stands in it; SQLite gives its other files the same mode
         db = sqlite3.connect(fresh, isolation_level=None)
         try:
             db.execute("PRAGMA synchronous=FULL")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from controller.surfaces import cli_keeping
+from controller.surfaces import cli_deciding, cli_keeping
 from controller.surfaces.arguments import AgentName, Json, Run, Task, TaskOption
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app = typer.Typer(
 state = typer.Typer(help="The structured state of the run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(state, name="state")
 cli_keeping.add(app, state)
+cli_deciding.add(app)
 
 
 @dataclass
@@ -49,6 +50,7 @@ READERS = (
     "diff",
     "schema",
     "replay",
+    "approvals",
 )  # they hold nothing that must be put back
 
 
@@ -118,7 +120,7 @@ def init(
         str | None, typer.Option(help="name of the task; the folder's when absent", show_default=False)
     ] = None,
     goal: Annotated[str, typer.Option(help="what shall be reached, in your words")] = "",
-    template: Annotated[str, typer.Option(help="coding, batch, warehouse or ctf")] = "coding",
+    template: Annotated[str, typer.Option(help="coding, batch, warehouse, ctf or repository")] = "coding",
     layout: Annotated[str, typer.Option(help="of the prompt: full, compact or paper")] = "full",
     agent: Annotated[
         str | None,

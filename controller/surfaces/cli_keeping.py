@@ -16,6 +16,7 @@ def add(app: typer.Typer, state: typer.Typer) -> None:
     app.command()(clean)
     app.command()(unlock)
     state.command("recover")(recover)
+    state.command("migrate")(migrate)
 
 
 def tell(
@@ -75,3 +76,20 @@ def recover(task: Task = None, as_json: Json = False) -> int:
     from controller.surfaces.repair import recovered
 
     return recovered(task, as_json)
+
+
+def migrate(
+    task: Task = None,
+    to: Annotated[
+        int | None,
+        typer.Option(
+            "--to", min=1, help="version; that of the schema in use when absent", show_default=False
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show the change, make none")] = False,
+    as_json: Json = False,
+) -> int:
+    """Bring the state to another version of its schema, or back."""
+    from controller.surfaces.migrate import migrate
+
+    return migrate(task, to, dry_run=dry_run, as_json=as_json)

@@ -124,8 +124,11 @@ def following(record: RunRecord, outcome: Outcome | None, path: Path) -> str:
             more = () if path.resolve() == Path("task.yaml").resolve() else ("--task", str(path))
             if not waiting:
                 return command("run", path, "--retry")
-            text = f"{HAPPENED}|{DID_NOT}" if waiting[0].kind == "unknown" else "TEXT"
-            return command("answer", None, waiting[0].id, text, *more)
+            first = waiting[0]
+            if first.kind not in ("ask", "unknown"):
+                return command("approvals", None, "show", first.id, *more)
+            text = f"{HAPPENED}|{DID_NOT}" if first.kind == "unknown" else "TEXT"
+            return command("answer", None, first.id, text, *more)
         case Outcome.failed | Outcome.stuck:
             return command("run", path, "--retry")
         case _:

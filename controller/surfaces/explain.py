@@ -11,6 +11,7 @@ from contracts.errors import ConfigError, ControllerError
 from contracts.ports import Artifacts
 from contracts.record import AuditRow, RunRecord
 from controller.assemble import Places
+from controller.audit import patched
 from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for
@@ -78,7 +79,7 @@ def _half_done(record: RunRecord) -> JsonObject | None:
     if staged is None:
         return None
     return {
-        "transition": staged.transition,
+        "transition": staged.transition | {"state_patch": patched(staged)["state_patch"]},
         "key": staged.key,
         "before": staged.before.model_dump(mode="json"),
     }

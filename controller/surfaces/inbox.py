@@ -29,6 +29,11 @@ def answer(task: Path | None, entry: str, text: str) -> int:
     if entry not in waiting:
         hint = f"open: {', '.join(waiting)}" if waiting else "nothing waits for an answer"
         raise ConfigError(f"run {record.run} has no open question {entry!r}", hint=hint)
+    if waiting[entry].kind not in ("ask", "unknown"):
+        raise ConfigError(
+            f"{entry} is no question: it waits for a yes or a no",
+            hint=f"`controller approve {entry}` or `controller reject {entry}`",
+        )
     if waiting[entry].kind == "unknown":
         text = text.strip()
         if text not in (HAPPENED, DID_NOT):

@@ -141,7 +141,7 @@ def _proven(wishes: Wishes) -> int:
         return 3
     if wishes.prove:
         try:
-            for name, noticed in prove_checks(loaded).items():
+            for name, noticed in prove_checks(loaded).noticed.items():
                 print(f"check {name}: " + ("proven to see the worktree" if noticed else "can be read"))
         except ControllerError as error:
             print(plain(f"the checks are not proven: {error}"))
@@ -189,7 +189,7 @@ def task_text(
         if boxed
         else "sandbox: {mode: none}         # commands and checks run with your rights",
     ]
-    if wishes.template in ("batch", "warehouse"):
+    if wishes.template in ("batch", "warehouse", "repository"):
         parts += [
             "authorities:",
             f"  remaining: {_value({'use': 'command', 'run': WORKLIST, 'worklist': True})}",

@@ -95,7 +95,8 @@ def _message(record: RunRecord, law: Charter, kept: Sequence[AuditRow]) -> str:
     if len(subject) > SUBJECT:
         subject = subject[: SUBJECT - 1].rstrip() + "…"
     summary = wrapped(record.halt.say.strip()) if record.halt else ""
-    ledger = record.state.get(LEDGER)
+    inside = any(path[:1] == (LEDGER,) and rule.sensitivity for path, rule in law.schema.fields.items())
+    ledger = None if inside else record.state.get(LEDGER)
     decided = [f"{key}: {_said(value)}" for key, value in ledger.items()] if isinstance(ledger, dict) else []
     checks = [
         f"{name} ({check.role}): {'green' if check.passed else 'red'}{': ' if check.why else ''}{check.why}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from contracts.errors import ConfigError
-from contracts.readings import EVERYTHING
-from contracts.record import CheckState
+from contracts.readings import EVERYTHING, CommandReading
 from controller import opening
 from controller.assemble import assemble
 from controller.claim import claim
@@ -16,18 +17,26 @@ from controller.surfaces.watched import watched
 from controller.taskfile import LoadedTask
 
 
-def prove_checks(loaded: LoadedTask) -> dict[str, bool]:
-    """Check -> whether it noticed that its `must_notice` file was broken (False: it names none). Raises
-    ConfigError for a red guard or one that notices nothing, Unavailable for a check that can't be read."""
+@dataclass(frozen=True)
+class Proved:
+    """noticed: check -> whether it noticed that its `must_notice` file was broken (False: it names none). left: what
+    the worklists count."""
+
+    noticed: dict[str, bool]
+    left: dict[str, int]
+
+
+def prove_checks(loaded: LoadedTask) -> Proved:
+    """Every check, and the worklists, read now. Raises ConfigError for a red guard or one that notices nothing,
+    Unavailable for a check that can't be read."""
     shown = for_stderr()
     try:
-        states, noticed = wait_for(lambda: _proved(watched(assemble(loaded, watch=shown)), shown))
+        return wait_for(lambda: _proved(watched(assemble(loaded, watch=shown)), shown))
     finally:
         shown.close()
-    return {name: noticed.get(name, False) for name in states}
 
 
-async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[str, bool]]:
+async def _proved(rig: Rig, shown: Lines) -> Proved:
     name = rig.task.task.name
     async with claim(name, rig) as fence:
         at = fence.opened
@@ -42,4 +51,10 @@ async def _proved(rig: Rig, shown: Lines) -> tuple[dict[str, CheckState], dict[s
         readings = await refresh(record, rig.readers, need=EVERYTHING)
         await fence.workspace.undo(at.head, seen=readings.tip)
         states = opening.baseline(rig, readings)
-        return states, await opening.prove(record, rig, fence, states)
+        noticed = await opening.prove(record, rig, fence, states)
+        left = {
+            name: each.count
+            for name, each in readings.items.items()
+            if isinstance(each, CommandReading) and each.worklist and each.count is not None
+        }
+        return Proved({name: noticed.get(name, False) for name in states}, left)

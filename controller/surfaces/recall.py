@@ -25,7 +25,7 @@ def recall(
     loaded = load(task)
     store, artifacts = open_existing(loaded), FileArtifacts(Places.of(loaded).runtime / "artifacts")
     record = wait_for(lambda: newest(store, loaded.task.name, run))
-    memory = RunMemory(loaded.task.name, store, artifacts, charter(loaded).schema.fields)
+    memory = RunMemory(loaded.task.name, store, artifacts, charter(loaded).fields)
     found = wait_for(lambda: memory.recall(query, kinds, limit, record.run))
     if as_json:
         print(orjson.dumps({"run": record.run, **asdict(found)}).decode())

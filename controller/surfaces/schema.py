@@ -11,9 +11,9 @@ from contracts import events, task
 from contracts.base import JsonObject
 from contracts.dialects import transition_schema
 from contracts.errors import ConfigError
-from contracts.grammar import SPECS
 from contracts.intent import IntentContract
 from contracts.state import StateSchema
+from contracts.tools import SPECS
 from controller.surfaces.locate import load, task_path
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -10,8 +10,9 @@ import orjson
 from contracts.base import JsonObject, canonical, digest
 from contracts.errors import ConfigError
 from contracts.record import RunRecord
+from contracts.veil import veiled
 from controller.assemble import charter
-from controller.history import versions
+from controller.history import Version, versions
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 from controller.taskfile import LoadedTask
@@ -32,29 +33,37 @@ def show(task: Path | None, run: str | None, as_json: bool) -> int:
 def history(task: Path | None, run: str | None, as_json: bool) -> int:
     """Print each committed step's patch of Σ."""
     loaded, record = _found(task, run)
-    for step, at, patch, state in _versions(loaded, record):
-        if step == 0:
+    for version in _versions(loaded, record):
+        if version.row.kind == "opened":
             continue
+        moved = version.row.kind == "migration"
         if as_json:
+            told = {
+                "step": version.step,
+                "at": version.at,
+                "state_patch": version.patch,
+                "state_bytes": len(canonical(version.state)),
+            }
+            print(orjson.dumps(told | ({"migrated_to": version.number} if moved else {})).decode())
+        elif version.patch or moved:
+            how = f"migrated to version {version.number}  " if moved else ""
             print(
-                orjson.dumps(
-                    {"step": step, "at": at, "state_patch": patch, "state_bytes": len(canonical(state))}
-                ).decode()
+                plain(
+                    f"step {version.step:<3} {clock(version.at)}  {how}{orjson.dumps(version.patch).decode()}"
+                )
             )
-        elif patch:
-            print(plain(f"step {step:<3} {clock(at)}  {orjson.dumps(patch).decode()}"))
     return 0
 
 
 def diff(task: Path | None, run: str | None, old: int, new: int | None) -> int:
     """Print, field by field, what differs between Σ after step `old` and after step `new` (now when None)."""
     loaded, record = _found(task, run)
-    versions = [(step, state) for step, _, _, state in _versions(loaded, record)]
+    versions = [(version.step, version.state) for version in _versions(loaded, record)]
     for step in (old, new):
         if step is not None and not 0 <= step <= record.step:
             raise ConfigError(f"run {record.run} has no step {step}", hint=f"0 to {record.step}")
     before, after = _at(versions, old), record.state if new is None else _at(versions, new)
-    for path, one, other in _differences(before, after, ""):
+    for path, one, other in differences(before, after, ""):
         if one is not None:
             print(plain(f"- {path}: {orjson.dumps(one).decode()}"))
         if other is not None:
@@ -65,6 +74,7 @@ def diff(task: Path | None, run: str | None, old: int, new: int | None) -> int:
 def export(task: Path | None, run: str | None) -> int:
     """Print one JSON object: the state with its run, step, digest and schema."""
     loaded, record = _found(task, run)
+    law = charter(loaded)
     found = {
         "task": record.task,
         "run": record.run,
@@ -73,7 +83,7 @@ def export(task: Path | None, run: str | None) -> int:
         "head": record.head,
         "state_version": record.state_version,
         "digest": digest(record.state),
-        "schema": charter(loaded).schema.source,
+        "schema": law.schemas.get(record.state_version, law.schema).source,
         "state": record.state,
     }
     print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
@@ -81,16 +91,18 @@ def export(task: Path | None, run: str | None) -> int:
 
 
 def _found(task: Path | None, run: str | None) -> tuple[LoadedTask, RunRecord]:
+    """The task, and its run with a state that may be shown."""
     loaded = load(task)
-    return loaded, wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run))
+    record, law = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run)), charter(loaded)
+    secrets = law.schemas.get(record.state_version, law.schema).secrets
+    return loaded, record.model_copy(update={"state": veiled(record.state, secrets)})
 
 
-def _versions(loaded: LoadedTask, record: RunRecord) -> Iterator[tuple[int, float, JsonObject, JsonObject]]:
-    """(step, time, patch, Σ after it) from the beginning, rebuilt from the audit."""
+def _versions(loaded: LoadedTask, record: RunRecord) -> Iterator[Version]:
+    """Σ from the beginning on, rebuilt from the audit."""
     store = open_existing(loaded)
     found = wait_for(lambda: rows(store, record.run))
-    for version in versions(row for _, _, _, row in found):
-        yield version.step, version.at, version.patch, version.state
+    yield from versions(row for _, _, _, row in found)
 
 
 def _at(versions: list[tuple[int, JsonObject]], step: int) -> JsonObject:
@@ -101,9 +113,10 @@ def _at(versions: list[tuple[int, JsonObject]], step: int) -> JsonObject:
     return reached[-1]
 
 
-def _differences(old: object, new: object, path: str) -> Iterator[tuple[str, object, object]]:
+def differences(old: object, new: object, path: str) -> Iterator[tuple[str, object, object]]:
+    """(path, old value, new value) of each field that differs; None where there is none."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in dict.fromkeys([*old, *new]):
-            yield from _differences(old.get(name), new.get(name), f"{path}/{name}")
+            yield from differences(old.get(name), new.get(name), f"{path}/{name}")
     elif old != new:
         yield path or "/", old, new

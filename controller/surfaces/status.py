@@ -182,13 +182,15 @@ def _state(record: Json, seen: Json, working: bool, path: Path) -> tuple[str, st
     if outcome in CLOSING:
         return outcome, say, command("diff", path) if outcome == "completed" else ""
     if outcome == "blocked":
-        answered = {post["entry"] for post in seen["inbox"] if post["kind"] == "answer"}
+        answered = {post["entry"] for post in seen["inbox"] if post["kind"] in ("answer", "decision")}
         open_ = [entry for entry in record.get("queue", ()) if entry.get("status", "open") == "open"]
         left = [entry for entry in open_ if entry["id"] not in answered]
         if open_ and not left:
             return "answered", say, go_on
         if not left:
             return outcome, say, command("run", path, "--retry")
+        if left[0]["kind"] not in ("ask", "unknown"):
+            return outcome, say, f"controller approvals show {left[0]['id']}"
         text = "happened|did-not-happen" if left[0]["kind"] == "unknown" else "TEXT"
         return outcome, say, f"controller answer {left[0]['id']} {text}"
     if outcome in ("failed", "stuck"):

@@ -15,13 +15,13 @@ from contracts.bounds import advice, check_bounded, worst_case_bytes
 from contracts.charter import Charter
 from contracts.errors import ConfigError, ControllerError
 from contracts.lint_strict import lint_claude, lint_strict
-from contracts.schema_refs import BadSchema
-from contracts.state import StateSchema
+from contracts.schema_refs import BadSchema, pointer
 from controller.assemble import accepted, charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
-from controller.surfaces import outlook
+from controller.schema_chain import current_schema
+from controller.surfaces import outlook, suitable
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.prove import prove_checks
@@ -60,6 +60,8 @@ class Report:
     steps: int = 0
     sandbox: JsonObject = field(default_factory=dict)
     proven: dict[str, bool] | None = None
+    lets_go: dict[str, str] = field(default_factory=dict)
+    invariants: dict[str, str] = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -80,7 +82,9 @@ def validate(task: Path | None, *, as_json: bool, show_effective: bool, prove: b
     report = inspect(loaded)
     if prove and report.good:
         try:
-            report.proven = prove_checks(loaded)
+            proved = prove_checks(loaded)
+            report.proven = proved.noticed
+            report.warnings += suitable.few(proved.left)
         except ConfigError as error:
             report.problems.append(str(error))
     return _told(report, as_json)
@@ -113,7 +117,7 @@ def inspect(loaded: LoadedTask) -> Report:
     except ConfigError as error:
         report.problems.append(str(error))
     try:
-        schema = _schema(loaded)
+        schema = current_schema(loaded)
     except (ConfigError, BadSchema) as error:
         report.problems += error.problems if isinstance(error, BadSchema) else [str(error)]
         return report
@@ -121,6 +125,8 @@ def inspect(loaded: LoadedTask) -> Report:
     if report.problems:
         return report
     report.state_bytes = worst_case_bytes(schema.source)
+    report.lets_go = {pointer(rule.path): str(rule) for rule in schema.fading}
+    report.invariants = {one.name: one.say for one in schema.invariants}
     for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
         _inspect_agent(loaded, name, report)
     report.problems += list(_repository(loaded))
@@ -129,16 +135,11 @@ def inspect(loaded: LoadedTask) -> Report:
         report.problems += list(outlook.problems(loaded, files))
         report.sandbox = outlook.boxed(loaded)
         report.warnings += list(outlook.warnings(loaded, files))
+    report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
+    report.warnings += list(suitable.warnings(loaded))
     report.warnings += list(_warnings(loaded, report))
     return report
-
-
-def _schema(loaded: LoadedTask) -> StateSchema:
-    contract = contract_of(loaded)
-    found = StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
-    found.initial()
-    return found
 
 
 def _inspect_agent(loaded: LoadedTask, name: str, report: Report) -> None:
@@ -228,6 +229,8 @@ def _told(report: Report, as_json: bool) -> int:
         for name, count in [*report.sections.items(), ("total", report.prompt_bytes)]:
             lines.append(f"  {name:<14}{count:>10,}{(count + 1) // 2:>10,}")
         lines.append(f"state at most {report.state_bytes:,} bytes")
+    lines += [f"{place} lets go of {what}" for place, what in report.lets_go.items()]
+    lines += [f"invariant {name}: {say}" for name, say in report.invariants.items()]
     for agent in report.agents:
         own = "it reports its own price" if agent.kind == "claude" else "no price is set"
         price = f"at most ${agent.usd:,.2f}" if agent.usd is not None else own

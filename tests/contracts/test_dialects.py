@@ -121,7 +121,7 @@ def test_each_path_stands_in_one_branch_and_the_branches_are_sorted() -> None:
     assert all(one["path"]["enum"] == sorted(one["path"]["enum"]) for one in sets)
     firsts = [one["path"]["enum"][0] for one in sets]
     assert firsts == sorted(firsts)
-    assert ["/open_questions/*", "/tested_hypotheses/*"] in [one["path"]["enum"] for one in sets]
+    assert ["/open_questions/*", "/runtime_evidence/*"] in [one["path"]["enum"] for one in sets]
     removal = items[-1]["properties"]
     assert removal["op"]["enum"] == ["remove"] and "value" not in removal
     assert "/notes" not in removal["path"]["enum"] and "/notes/*" in removal["path"]["enum"]

@@ -343,8 +343,6 @@ def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_
     [
         ("commit_mode: dual\n", "commit_mode: dual"),
         ("repeat: on-change\n", "repeat: on-change"),
-        ("approvals: {boundaries: [run]}\n", "boundaries"),
-        ("approvals: {on_blocked: continue}\n", "on_blocked"),
     ],
 )
 def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path, line: str, told: str) -> None:

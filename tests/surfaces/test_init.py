@@ -73,7 +73,7 @@ def test_init_refuses_where_nothing_can_be_run(shell: Shell, tmp_path: Path) -> 
     assert not (shell.repo / "task.yaml").exists()
 
 
-@pytest.mark.parametrize("template", ["coding", "batch", "warehouse", "ctf"])
+@pytest.mark.parametrize("template", ["coding", "batch", "warehouse", "ctf", "repository"])
 def test_every_template_is_a_good_task(shell: Shell, template: str) -> None:
     made = shell("init", "--template", template, "--contract", "--agent", "command", "--no-prove")
     assert made.code == 0, made.out
@@ -82,7 +82,10 @@ def test_every_template_is_a_good_task(shell: Shell, template: str) -> None:
     skill = (shell.repo / ".agent-contract/skill-spec.md").read_text()
     assert "finish" in skill
     fields = json.loads((shell.repo / ".agent-contract/state.schema.json").read_text())["properties"]
-    named = {"coding": "decision_ledger", "batch": "items", "warehouse": "inventory", "ctf": "hypotheses"}
+    named = {
+        "coding": "decision_ledger", "batch": "items", "warehouse": "inventory", "ctf": "hypotheses",
+        "repository": "prs",
+    }  # fmt: skip
     assert named[template] in fields
 
 
@@ -116,6 +119,21 @@ def test_who_could_pay(tmp_path: Path) -> None:
     found = list(payers(env))
     assert (found[0].agent, found[0].settings["auth_file"]) == ("codex", "~/.codex/auth.json")
     assert list(payers({"PATH": "/nowhere"})) == []
+
+
+def test_validate_lists_what_lets_go_and_what_must_hold(shell: Shell) -> None:
+    shell("init", "--template", "ctf", "--contract", "--agent", "command", "--no-prove")
+    report = shell("validate", "--json").one
+    assert report["lets_go"]["/tried"] == "the oldest when it holds more than 16 entries"
+    assert report["invariants"].keys() == {"tested_before_known", "moved_when_tested", "not_known_untested"}
+    told = shell("validate").out
+    assert "/facts lets go of the oldest" in told and "invariant moved_when_tested: a hypothesis" in told
+    path = shell.repo / ".agent-contract/state.schema.json"
+    schema = json.loads(path.read_text())
+    schema["x-invariants"].append({"name": "begins", "say": "say what", "holds": {"required": ["nothing"]}})
+    path.write_text(json.dumps(schema))
+    bad = shell("validate")
+    assert bad.code == 3 and "/x-invariants: the state at the beginning breaks begins: say what" in bad.out
 
 
 def test_validate_tells_bounds_and_faults(shell: Shell) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.grammar import SPECS
+from contracts.tools import SPECS
 from tool_adapters.actions.edit_files import Edits
 
 

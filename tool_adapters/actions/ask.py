@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contracts.actions import ActionCall, ActionResult, Block
-from contracts.grammar import SPECS
 from contracts.text import clean, cut
+from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
 
 _ANSWER = 8 * 1024

@@ -9,8 +9,9 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block, Probed
 from contracts.base import JsonObject, digest
-from contracts.grammar import SPECS, batch_problem, inner_actions
+from contracts.grammar import batch_problem, inner_actions
 from contracts.text import size
+from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Inside
 from tool_adapters.actions.draft import edit_worktree, edited_before
 from tool_adapters.actions.edit_files import edited, failed

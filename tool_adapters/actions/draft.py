@@ -9,13 +9,14 @@ from functools import partial
 from contracts.actions import Block
 from contracts.base import JsonObject, digest
 from contracts.errors import Permanent
-from contracts.grammar import MAX_PAYLOAD, inner_actions, payload
+from contracts.grammar import inner_actions, payload
 from contracts.patch import FilePatch, PatchError, parse
 from contracts.patch_apply import HunkError, apply, is_crlf
 from contracts.paths import compile_glob, normalise
 from contracts.redact import LABEL, Redactor
 from contracts.secret_scan import labels
 from contracts.text import cut
+from contracts.tools import MAX_PAYLOAD
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.files import Files, Found, Missing, Refused, artifact, is_binary
 from tool_adapters.actions.nearest import nearest_lines, nearest_names, why_no_match

@@ -8,7 +8,7 @@ from functools import partial
 import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Probed
-from contracts.grammar import SPECS
+from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Inside
 from tool_adapters.actions.draft import Draft, edit_worktree, edited_before
 from tool_adapters.actions.files import Refused

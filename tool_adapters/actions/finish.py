@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contracts.actions import ActionCall, ActionResult
-from contracts.grammar import SPECS
+from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
 
 

@@ -11,9 +11,9 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
-from contracts.grammar import MAX_TREE_LINES, SPECS
 from contracts.paths import compile_glob, normalise
 from contracts.text import clean, cut
+from contracts.tools import MAX_TREE_LINES, SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
 from tool_adapters.actions.nearest import nearest_names
 

@@ -10,9 +10,9 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
-from contracts.grammar import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
 from contracts.redact import LABEL
 from contracts.text import clean, share, size
+from contracts.tools import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
 from tool_adapters.actions.files import Files, Missing, Refused, artifact, is_binary
 from tool_adapters.actions.nearest import nearest_names

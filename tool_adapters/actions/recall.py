@@ -9,9 +9,9 @@ from itertools import accumulate
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
 from contracts.errors import ControllerError
-from contracts.grammar import SPECS
 from contracts.recall import KINDS, MAX_RECALLED, Hit, Recalled
 from contracts.text import clean, cut, share, size
+from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
 
 SHOWN_STEPS = 4

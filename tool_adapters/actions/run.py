@@ -9,9 +9,9 @@ from contracts.actions import ActionCall, ActionResult, Block, Probed, RanComman
 from contracts.base import JsonObject
 from contracts.commands import Command, run_id
 from contracts.feedback import Feedback, feedback
-from contracts.grammar import SPECS
 from contracts.ports import Captured, Ran
 from contracts.text import cut, size
+from contracts.tools import SPECS
 from contracts.traces import first_trace
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.files import Refused

@@ -14,10 +14,10 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
-from contracts.grammar import MAX_HITS, MAX_HITS_PER_FILE, SPECS
 from contracts.paths import matches
 from contracts.redact import LABEL
 from contracts.text import clean, cut, size
+from contracts.tools import MAX_HITS, MAX_HITS_PER_FILE, SPECS
 from tool_adapters.actions import scan
 from tool_adapters.actions.context import ActionContext, Repeatable
 from tool_adapters.actions.files import Files, Refused

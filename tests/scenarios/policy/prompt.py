@@ -1,4 +1,4 @@
-"""What a prompt says, as data: sections, state, worklist, and the lines of files that its observation shows."""
+"""What a prompt says, as data: sections, state, worklist, and the lines of files that views and observation show."""
 
 from __future__ import annotations
 
@@ -68,11 +68,19 @@ def parse(prompt: str) -> Seen:
     parts = _SECTION.split(prompt)
     sections = {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
     left, items = _worklist(sections.get("AUTHORITIES", ""))
-    files: dict[str, File] = {}
+    files = shown(sections.get("VIEWS", ""))
     found: dict[str, Found] = {}
     for title, lines in _blocks(sections.get("OBSERVATION", "")):
         _take(title, lines, files, found)
     return Seen(sections, _state(sections.get("STATE", "")), left, items, files, found)
+
+
+def shown(text: str) -> dict[str, File]:
+    """The files of which a section shows ranges: VIEWS, as views do."""
+    files: dict[str, File] = {}
+    for title, lines in _blocks(text):
+        _take(title, lines, files, {})
+    return files
 
 
 def _state(text: str) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""What `request_change` proposes: a change of the intent, or of a locked field of the state. Pure; a person decides,
+and the commit of the approved entry makes the change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from contracts.base import JsonObject
+from contracts.intent import SECTIONS, IntentContract, Item
+from contracts.state import StateSchema
+from contracts.text import shown_json, size
+
+GROWTH = 4096  # bytes by which approved changes may lengthen the intent as it is rendered, in all
+WHERE = "at is /intent/goal, /intent/SECTION/ITEM (its id or number; - adds one) or /state/FIELD…"
+
+
+class BadChange(ValueError):
+    """Not something that could be approved: a sentence that says what would be."""
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """`say` in one line, `diff` as people read it; what would become of the intent, and the merge patch of the state;
+    None: nothing."""
+
+    say: str
+    diff: str
+    intent: IntentContract | None = None
+    patch: JsonObject | None = None
+
+
+def proposed(
+    args: JsonObject,
+    state: JsonObject,
+    intent: IntentContract,
+    schema: StateSchema,
+    origin: str,
+    longest: int,
+) -> Proposed:
+    """The change that `args` (`at`, `value` or none to remove, `why`) ask for. `origin` becomes the source of a new
+    item; `longest` are the bytes that the rendered intent may have. Raises BadChange."""
+    at, value = str(args.get("at", "")), args.get("value")
+    head, *rest = [_unescaped(part) for part in at.split("/")[1:]] if at.startswith("/") else [""]
+    match head, rest:
+        case "intent", ["goal"]:
+            if not value:
+                raise BadChange("the goal can't be removed: say what it should be")
+            after = _intent(intent, {"goal": str(value)})
+            told = Proposed(f"change the goal: {value}", _diff(at, intent.goal, value), intent=after)
+        case "intent", [section, item] if section in SECTIONS:
+            told = _item(intent, section, item, None if value is None else str(value), at, origin)
+        case "state", [_, *_] if schema.locks(tuple(rest)):
+            told = _field(state, tuple(rest), value, at)
+        case "state", [_, *_]:
+            raise BadChange(f"{at} is yours to change: use state_patch")
+        case _:
+            raise BadChange(f"{at[:100]!r} is no place that can be changed: {WHERE}")
+    if told.intent is not None and (length := size(told.intent.render())) > longest:
+        raise BadChange(
+            f"the intent would have {length:,} bytes, at most {longest:,} can be shown: say it shorter"
+        )
+    return told
+
+
+def _item(
+    intent: IntentContract, section: str, name: str, value: str | None, at: str, origin: str
+) -> Proposed:
+    items: list[Item] = list(getattr(intent, section))
+    if name == "-":
+        if value is None:
+            raise BadChange(f"{at}: a new item needs a value")
+        new = Item(value=value, source=origin)
+        return Proposed(
+            f"add to {_words(section)}: {value}",
+            _diff(at, None, value),
+            _with(intent, section, [*items, new]),
+        )
+    # Counted as they are shown: without what was superseded.
+    gone = {each.supersedes for each in intent.items()} - {None}
+    shown = [each for each in items if each.id is None or each.id not in gone]
+    meant = next((each for n, each in enumerate(shown) if each.id == name or str(n + 1) == name), None)
+    if meant is None:
+        known = ", ".join(each.id or str(n + 1) for n, each in enumerate(shown)) or "none"
+        raise BadChange(f"{at}: {_words(section)} has no item {name!r}; there are {known}")
+    found, old = next(n for n, each in enumerate(items) if each is meant), meant
+    if value is None:
+        rest = [each for each in items if each is not old]
+        return Proposed(
+            f"remove from {_words(section)}: {old.value}",
+            _diff(at, old.value, None),
+            _with(intent, section, rest),
+        )
+    # The old value stays in the contract, superseded: what was wanted before is not forgotten.
+    marked = old if old.id else old.model_copy(update={"id": _free(intent, section, found + 1)})
+    new = old.model_copy(update={"id": None, "value": value, "source": origin, "supersedes": marked.id})
+    after = [*items[:found], marked, new, *items[found + 1 :]]
+    return Proposed(
+        f"change {_words(section)}: {value}", _diff(at, old.value, value), _with(intent, section, after)
+    )
+
+
+def _field(state: JsonObject, path: tuple[str, ...], value: Any, at: str) -> Proposed:
+    if value is not None:
+        try:
+            value = orjson.loads(str(value))
+        except orjson.JSONDecodeError as error:
+            raise BadChange(f"{at}: value must be JSON ({error})") from None
+    patch: Any = value
+    for name in reversed(path):
+        patch = {name: patch}
+    old: Any = state
+    for name in path:
+        old = old.get(name) if isinstance(old, dict) else None
+    shown = None if old is None else shown_json(orjson.dumps(old))
+    new = None if value is None else shown_json(orjson.dumps(value))
+    return Proposed(f"{'remove' if value is None else 'set'} {at}", _diff(at, shown, new), patch=patch)
+
+
+def _with(intent: IntentContract, section: str, items: list[Item]) -> IntentContract:
+    return _intent(intent, {section: [each.model_dump(exclude_none=True) for each in items]})
+
+
+def _intent(intent: IntentContract, changed: JsonObject) -> IntentContract:
+    try:
+        return IntentContract.model_validate(json.loads(intent.model_dump_json(exclude_none=True)) | changed)
+    except ValidationError as error:
+        raise BadChange(f"the intent would not be valid: {error.errors()[0]['msg']}") from None
+
+
+def _free(intent: IntentContract, section: str, number: int) -> str:
+    taken = {item.id for item in intent.items()}
+    name = f"{section}-{number}"
+    while name in taken:
+        name += "-old"
+    return name[-40:]
+
+
+def _diff(at: str, old: str | None, new: Any) -> str:
+    lines = [at]
+    lines += [f"- {line}" for line in (old or "").splitlines()] if old is not None else []
+    lines += [f"+ {line}" for line in str(new).splitlines()] if new is not None else []
+    return "\n".join(lines)
+
+
+def _words(section: str) -> str:
+    return section.replace("_", " ")
+
+
+def _unescaped(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")

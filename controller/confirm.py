@@ -1,0 +1,235 @@
+"""confirm: what needs a person before it is done, how it is parked, and whether their yes still holds. Pure.
+
+The basis of an entry says what it acts on. `head`: the commit itself (a command with an effect outside, a plan);
+another HEAD makes the yes stale. `file PATH`: that file, as it was in the commit named; other commits don't."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from contracts.approvals import Boundary
+from contracts.base import JsonObject, digest
+from contracts.changes import GROWTH, BadChange, Proposed, proposed
+from contracts.charter import Charter
+from contracts.grammar import globs_of, inner_actions, paths_of
+from contracts.intent import in_force
+from contracts.outcomes import Outcome
+from contracts.patch import PatchError, parse
+from contracts.paths import matches
+from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind
+from contracts.readings import Readings
+from contracts.record import Correction, Halt, RunRecord, Staged
+from contracts.text import size
+from contracts.verdicts import Allow, Confirm, Reject, Stop, Verdict
+
+PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
+
+
+def crossed(tool: str, args: JsonObject, task: Charter) -> str:
+    """The boundary that this action is beyond, in words; empty for none."""
+    for boundary in task.task.approvals.boundaries:
+        if said := _crossed(boundary, tool, args):
+            return said
+    return ""
+
+
+def _crossed(boundary: Boundary, tool: str, args: JsonObject) -> str:
+    inner = [*inner_actions(tool, args)]
+    if boundary.tool and boundary.tool in (tool, *(name for name, _ in inner)):
+        return f"{boundary.tool} needs a person's yes"
+    if boundary.run:
+        for name, given in inner:
+            command = str(given.get("command", ""))
+            if name == "run" and fnmatchcase(command, boundary.run):
+                return f"command {command} needs a person's yes"
+    if boundary.paths:
+        named = [path for path in paths_of(tool, args) if matches(path, boundary.paths)]
+        if named or (globs := globs_of(tool, args)):
+            what = named[0] if named else globs[0]
+            return f"a change of {what} needs a person's yes ({', '.join(boundary.paths)})"
+    if boundary.deletes is not None and (count := deletes(tool, args)) > boundary.deletes:
+        return f"deleting {count} files needs a person's yes (more than {boundary.deletes})"
+    return ""
+
+
+def deletes(tool: str, args: JsonObject) -> int:
+    """How many files the action deletes."""
+    total = 0
+    for name, given in inner_actions(tool, args):
+        if name == "edit_files":
+            edits = [edit for edit in given.get("edits", ()) if isinstance(edit, dict)]
+            total += sum(edit.get("op") == "delete" for edit in edits)
+        elif name == "apply_patch":
+            try:
+                total += sum(file.kind == "delete" for file in parse(str(given.get("patch", ""))))
+            except PatchError:
+                continue
+    return total
+
+
+def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[str, str]:
+    """What the action acts on."""
+    head, found = staged.before.head, dict[str, str]()
+    commands = task.task.actions.commands
+    for name, given in inner_actions(tool, args):
+        command = commands.get(str(given.get("command", ""))) if name == "run" else None
+        spec = task.spec(name)
+        if (command is not None and command.effects) or (spec is not None and spec.effect == "outside"):
+            found["head"] = head
+    if globs_of(tool, args):
+        found["head"] = head
+    return found | {FILE + path: head for path in paths_of(tool, args)}
+
+
+def change_of(
+    record: RunRecord, tool: str, args: JsonObject, candidate: object, task: Charter
+) -> Proposed | Reject | None:
+    """What a `request_change` proposes, or why it can't be approved; None for any other action."""
+    if tool != "request_change" or task.spec(tool) is None or task.arguments(tool, args):
+        return None
+    state = candidate if isinstance(candidate, dict) else record.state
+    try:
+        longest = size(task.intent.render()) + GROWTH
+        return proposed(args, state, in_force(record.intent, task.intent), task.schema, record.run, longest)
+    except BadChange as error:
+        return Reject(layer="intent", code="intent.change", say=str(error))
+
+
+def needed(
+    record: RunRecord, staged: Staged, now: float, change: Proposed | None, task: Charter
+) -> Verdict | None:
+    """The verdict that parks what a person must decide on; None when nobody need be asked."""
+    if staged.tool == "ask":
+        why = str(staged.args.get("question", ""))
+        return parked(record, staged, now, "ask", why, task, on={})
+    if change is not None:
+        why = f"{change.say} (because {staged.args.get('why', '')})"
+        return parked(record, staged, now, "change", why, task, on={}, diff=change.diff)
+    if beyond := crossed(staged.tool, staged.args, task):
+        return parked(record, staged, now, "approval", beyond, task)
+    if task.planning:
+        return parked(record, staged, now, "plan", "planned", task, on={"head": staged.before.head})
+    return None
+
+
+def granted(entry: Entry, staged: Staged, change: Proposed | None) -> Allow | Reject:
+    """What a person said yes to, allowed; unless it would change something else now than they were shown."""
+    if change is not None and change.diff != entry.diff:
+        return _no(entry, "moved", "what it changes is another value now")
+    intent = change.intent.model_dump(mode="json", exclude_none=True) if change and change.intent else None
+    said = {
+        "entry": entry.id,
+        "answer": entry.answer,
+        "intent": intent,
+        "changed": change.patch if change else None,
+    }
+    return Allow(staged=staged.model_copy(update=said))
+
+
+def parked(
+    record: RunRecord,
+    staged: Staged,
+    now: float,
+    kind: EntryKind,
+    why: str,
+    task: Charter,
+    *,
+    on: dict[str, str] | None = None,
+    diff: str = "",
+) -> Verdict:
+    """The verdict that parks a staged transition. With `on_blocked: continue` the run goes on with other work; what
+    comes a second time then means that there is none."""
+    approvals, waiting = task.task.approvals, [entry for entry in record.queue if entry.status == "open"]
+    twin = next((entry for entry in waiting if entry.action_hash == staged.action_hash), None)
+    if twin is not None:
+        say = f"nothing is left to do but what waits for a person: {twin.id}: {twin.why}"
+        return Stop(outcome=Outcome.blocked, cause=twin.kind, say=say[:2000], entry=twin.id)
+    if len(waiting) >= MAX_QUEUE:
+        say = f"{MAX_QUEUE} things wait for a person already: go on with what needs none"
+        return Reject(layer="policy", code="policy.queue_full", say=say)
+    entry = Entry(
+        id=f"{PREFIX[kind]}{record.step}",
+        kind=kind,
+        step=record.step,
+        transition=staged.transition,
+        action_hash=staged.action_hash,
+        why=why[:2000],
+        basis=basis(staged.tool, staged.args, staged, task) if on is None else on,
+        target=", ".join((*paths_of(staged.tool, staged.args), *globs_of(staged.tool, staged.args)))[:400],
+        diff=diff,
+        opened=now,
+        expires=None if kind == "ask" else now + approvals.expire,
+        who=approvals.who,
+    )
+    return Confirm(entry=entry, wait=approvals.on_blocked == "wait")
+
+
+def park(record: RunRecord, verdict: Confirm) -> tuple[RunRecord, Halt | None]:
+    """The record with an entry more, and the halt where the run waits for it. Where it goes on the agent is told so;
+    that is no rejection."""
+    entry = verdict.entry
+    record = record.model_copy(update={"queue": (*record.queue, entry), "failures": 0})
+    if entry.kind == "plan":
+        return record, None
+    if not verdict.wait:
+        why = f"{entry.why[:500]}. It is done once they agree: go on with other work."
+        say = f"parked as {entry.id} for a person: {why}"
+        told = Correction(step=record.step, layer="policy", code="queue.parked", say=say)
+        return record.model_copy(update={"correction": told}), None
+    halt = Halt(
+        outcome=Outcome.blocked,
+        cause=entry.kind,
+        say=f"{entry.why} ({how(entry)})",
+        step=record.step,
+        entry=entry.id,
+    )
+    return record.model_copy(update={"rejections": 0, "correction": None}), halt
+
+
+def how(entry: Entry) -> str:
+    """What a person does about it."""
+    if entry.kind == "ask":
+        return f"answer with: controller answer {entry.id} TEXT"
+    return f"look: controller approvals show {entry.id}; then: controller approve {entry.id}, or reject {entry.id}"
+
+
+def timely(record: RunRecord, now: float) -> RunRecord:
+    """Without what nobody decided in time, and without plans that nobody applied before the run went on."""
+    late = [
+        entry
+        for entry in record.queue
+        if entry.status == "open"
+        and (entry.kind == "plan" or (entry.expires is not None and now > entry.expires))
+    ]
+    if not late:
+        return record
+    said = tuple(f"nobody decided on {entry.id} in time" for entry in late if entry.kind != "plan")
+    left = tuple(entry for entry in record.queue if entry not in late)
+    return record.model_copy(update={"queue": left, "said": (*record.said, *said)})
+
+
+def stale(entry: Entry, fresh: Readings) -> Reject | None:
+    """Why a person's yes holds no more; None when it does."""
+    if digest(entry.transition.get("action")) != entry.action_hash:
+        return _no(entry, "changed", "the action is not the one that was approved")
+    if entry.kind != "ask" and entry.expires is not None and fresh.at > entry.expires:
+        return _no(entry, "expired", "the approval came too late or was not used in time")
+    git = fresh.git
+    for name, then in entry.basis.items():
+        if name == "head" and (git is None or git.head != then):
+            return _no(entry, "moved", f"HEAD is not {then[:12]} any more, and the approval was for that")
+        if name.startswith(FILE):
+            changed = git.changed.get(then) if git is not None else None
+            path = name.removeprefix(FILE)
+            if changed is None or path in changed:
+                return _no(entry, "moved", f"{path} changed since {then[:12]}, and the approval was for that")
+    return None
+
+
+def _no(entry: Entry, code: str, say: str) -> Reject:
+    return Reject(
+        layer="policy",
+        code=f"policy.approval_{code}",
+        say=f"{entry.id}, approved by {entry.decider or 'a person'}, was not done: {say}. Propose it again if it is "
+        "still right",
+    )

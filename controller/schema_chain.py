@@ -1,0 +1,118 @@
+"""Reads the versions of the state's schema: the one that is used, the older and newer ones that are kept beside it in
+`migrations/`, and what leads from one to the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from contracts.base import canonical
+from contracts.errors import ConfigError
+from contracts.migrations import Migration
+from contracts.schema_refs import BadSchema
+from contracts.state import VERSION, StateSchema
+from contracts.versions import Chain
+from controller.contract_folder import STATE_SCHEMA, contract_of, folder_of, json_object
+from controller.taskfile import LoadedTask
+
+MIGRATIONS = "migrations"
+MAX_FILES = 200
+KEPT = re.compile(r"state\.schema\.v([1-9][0-9]{0,3})\.json")
+STEP = re.compile(r"([0-9]{4})-[a-z0-9][a-z0-9-]{0,60}\.json")
+
+
+def current_schema(loaded: LoadedTask) -> StateSchema:
+    """The schema that the task's runs use. Raises ConfigError, BadSchema."""
+    contract = contract_of(loaded)
+    found = StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
+    found.initial()
+    return found
+
+
+def schemas_of(loaded: LoadedTask, current: StateSchema) -> dict[int, StateSchema]:
+    """Every version that is at hand, `current` among them, in order. Raises ConfigError, BadSchema."""
+    found = {current.version: current}
+    for path in _files(loaded):
+        if named := KEPT.fullmatch(path.name):
+            version = int(named[1])
+            try:
+                schema = StateSchema(json_object(path))
+                schema.initial()
+            except BadSchema as error:
+                raise BadSchema([f"{MIGRATIONS}/{path.name}: {one}" for one in error.problems]) from None
+            if schema.version != version:
+                raise ConfigError(
+                    f"{VERSION} is {schema.version}, the file's name says {version}", where=str(path)
+                )
+            found.setdefault(version, schema)
+    return dict(sorted(found.items()))
+
+
+def chain_of(loaded: LoadedTask) -> Chain:
+    """The schemas with the migrations between them. Raises ConfigError, BadSchema for a file that can't be used."""
+    current = current_schema(loaded)
+    migrations: dict[int, tuple[str, Migration]] = {}
+    for path in _files(loaded):
+        named = STEP.fullmatch(path.name)
+        if named is None:
+            continue
+        migration = _migration(path)
+        if migration.to != int(named[1]):
+            raise ConfigError(
+                f"it leads to version {migration.to}, the file's name says {int(named[1])}", where=str(path)
+            )
+        if migration.to in migrations:
+            other = migrations[migration.to][0]
+            raise ConfigError(f"{other} leads to version {migration.to} already", where=str(path))
+        migrations[migration.to] = (f"{MIGRATIONS}/{path.name}", migration)
+    return Chain(current, schemas_of(loaded, current), migrations)
+
+
+def drifted(loaded: LoadedTask, current: StateSchema) -> Iterator[str]:
+    """The schema in use against the copy of it that is kept under its own number: one of them was edited."""
+    for path in _files(loaded):
+        named = KEPT.fullmatch(path.name)
+        if (
+            named
+            and int(named[1]) == current.version
+            and canonical(json_object(path)) != canonical(current.source)
+        ):
+            yield (
+                f"{STATE_SCHEMA} and {MIGRATIONS}/{path.name} both say that they are version {current.version} and "
+                f"differ: give the newer one the next {VERSION} and write a migration"
+            )
+
+
+def _files(loaded: LoadedTask) -> list[Path]:
+    """Raises ConfigError for a JSON file of which nobody could tell what it is."""
+    folder = folder_of(loaded)
+    if folder is None or not (folder / MIGRATIONS).is_dir():
+        return []
+    found = sorted((folder / MIGRATIONS).glob("*.json"))
+    if len(found) > MAX_FILES:
+        raise ConfigError(f"more than {MAX_FILES} files", where=str(folder / MIGRATIONS))
+    for path in found:
+        if not (KEPT.fullmatch(path.name) or STEP.fullmatch(path.name)):
+            raise ConfigError(
+                "this is neither a migration nor an older schema",
+                where=str(path),
+                hint="they are named 0002-what-it-does.json and state.schema.v1.json",
+            )
+    return found
+
+
+def _migration(path: Path) -> Migration:
+    try:
+        return Migration.model_validate_json(orjson.dumps(json_object(path)))
+    except TypeError as error:  # an integer beyond 64 bits
+        raise ConfigError(f"this JSON can't be read: {error}", where=str(path)) from None
+    except ValidationError as error:
+        said = [
+            f"{'.'.join(str(step) for step in detail['loc']) or 'the migration'}: {detail['msg']}"
+            for detail in error.errors(include_url=False)
+        ]
+        raise ConfigError("\n".join(said[:10]), where=str(path)) from None

@@ -1,0 +1,124 @@
+"""`approvals`, `approve`, `reject`: what waits for a person, and their yes or no."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+
+from contracts.base import JsonObject
+from contracts.errors import ConfigError
+from contracts.merge import Path as FieldPath
+from contracts.queue import Decision, Entry
+from contracts.record import RunRecord
+from contracts.veil import veiled
+from controller.assemble import charter
+from controller.surfaces.locate import load, newest, open_existing, wait_for
+from controller.surfaces.who import who
+from controller.surfaces.words import clock, command, plain
+
+MAX_WHY = 1000  # characters
+Fields = Iterable[FieldPath]
+
+
+def approvals(task: Path | None, as_json: bool) -> int:
+    """List what waits, oldest first."""
+    record, secrets = _record(task)
+    if as_json:
+        queue = [told(entry, secrets) for entry in record.queue]
+        print(orjson.dumps({"run": record.run, "queue": queue}).decode())
+    else:
+        lines = [_line(entry) for entry in record.queue] or ["nothing waits for a person"]
+        print(plain("\n".join(lines)))
+    return 0
+
+
+def show(task: Path | None, id: str, as_json: bool) -> int:
+    """Everything of one entry: what, why, the exact action or change, its hash, basis, expiry, who may decide."""
+    record, secrets = _record(task)
+    entry = found(record, id)
+    if as_json:
+        print(orjson.dumps(told(entry, secrets)).decode())
+    else:
+        print(plain("\n".join(_lines(entry, secrets))))
+    return 0
+
+
+def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None, as_json: bool) -> int:
+    """Say yes or no to an entry, as it is now; `hash` is the one that was looked at, when another shall not pass.
+    Raises ConfigError when this person can't decide on it."""
+    loaded, (record, _) = load(task), _record(task)
+    entry, by, now = found(record, id), who(), time.time()
+    if entry.kind in ("ask", "unknown"):
+        raise ConfigError(f"{id} is a question", hint=f"`controller answer {id} TEXT`")
+    if len(why) > MAX_WHY:
+        raise ConfigError(f"a reason has at most {MAX_WHY:,} characters")
+    if record.finished:
+        raise ConfigError(f"run {record.run} is {record.outcome}: nothing can be decided in it any more")
+    if hash is not None and (len(hash) < 8 or not entry.action_hash.startswith(hash)):
+        raise ConfigError(f"{id} has the hash {entry.action_hash[:12]}, not {hash}", hint="look at it again")
+    if refused := entry.refuses(by, entry.action_hash, now):
+        raise ConfigError(refused)
+    store = open_existing(loaded)
+    word = Decision(entry=id, hash=entry.action_hash, yes=yes, why=why.strip(), by=by, at=now)
+    wait_for(lambda: store.post(loaded.task.name, word))
+    said, next = ("approved" if yes else "rejected"), command("run", task)
+    if as_json:
+        print(
+            orjson.dumps(
+                {"entry": id, "said": said, "by": by, "hash": entry.action_hash, "next": next}
+            ).decode()
+        )
+    else:
+        print(f"{said} {id}; `{next}` goes on")
+    return 0
+
+
+def found(record: RunRecord, id: str) -> Entry:
+    """The entry `id` of the queue. Raises ConfigError."""
+    entries = {entry.id: entry for entry in record.queue}
+    if id not in entries:
+        hint = f"there are {', '.join(entries)}" if entries else "nothing waits for a person"
+        raise ConfigError(f"run {record.run} has no entry {id!r}", hint=hint)
+    return entries[id]
+
+
+def told(entry: Entry, secrets: Fields) -> JsonObject:
+    """An entry as JSON, its action beside its hash; of secret fields the stand-ins."""
+    return entry.model_dump(mode="json", exclude={"transition"}) | {
+        "action": entry.transition.get("action"),
+        "state_patch": veiled(entry.transition["state_patch"], secrets),
+    }
+
+
+def _record(task: Path | None) -> tuple[RunRecord, Fields]:
+    """The newest run, and which fields of its state are never shown."""
+    loaded = load(task)
+    record = wait_for(lambda: newest(open_existing(loaded), loaded.task.name))
+    return record, charter(loaded).schema.secrets
+
+
+def _line(entry: Entry) -> str:
+    return f"{entry.id:<5} {entry.kind:<9} {entry.status:<9} {entry.why}"
+
+
+def _lines(entry: Entry, secrets: Fields) -> list[str]:
+    action = orjson.dumps(entry.transition.get("action"), option=orjson.OPT_INDENT_2).decode()
+    patch = orjson.dumps(told(entry, secrets)["state_patch"], option=orjson.OPT_INDENT_2).decode()
+    decided = f" by {entry.decider}: {entry.answer}" if entry.decider else ""
+    return [
+        f"{entry.id}: {entry.kind}, {entry.status}{decided}",
+        f"why      {entry.why}",
+        f"asked    at step {entry.step}, {clock(entry.opened)}",
+        f"expires  {clock(entry.expires)}" if entry.expires else "expires  never",
+        f"who      {', '.join(entry.who) or 'whoever can run it'}",
+        f"hash     {entry.action_hash}",
+        *(f"basis    {name}: {value}" for name, value in entry.basis.items()),
+        *(["change", *(f"  {line}" for line in entry.diff.splitlines())] if entry.diff else []),
+        "action",
+        *(f"  {line}" for line in action.splitlines()),
+        "state_patch",
+        *(f"  {line}" for line in patch.splitlines()),
+    ]

@@ -1,0 +1,71 @@
+"""`state migrate`: the state of the run carried over to another version of its schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from contracts.errors import ConfigError
+from controller.assemble import Places, open_store
+from controller.contract_folder import STATE_SCHEMA
+from controller.migrate import Plan
+from controller.migrate import migrate as carried
+from controller.schema_chain import MIGRATIONS, chain_of
+from controller.surfaces.locate import load, wait_for
+from controller.surfaces.state import differences
+from controller.surfaces.who import who
+from controller.surfaces.words import command, plain
+
+
+def migrate(task: Path | None, to: int | None, *, dry_run: bool, as_json: bool) -> int:
+    """Print what differs in the state. Raises ConfigError where it can't be, Unavailable for an unknown version,
+    Busy while a controller is at work."""
+    loaded = load(task)
+    if not (Places.of(loaded).runtime / "state.db").exists():
+        raise ConfigError(f"task {loaded.task.name!r} has no run yet", hint="`controller run` opens one")
+    chain = chain_of(loaded)
+    wanted = chain.current.version if to is None else to
+    most, store = loaded.task.limits.state, open_store(loaded, create=False)
+    plan = wait_for(
+        lambda: carried(store, loaded.task.name, chain, wanted, most=most, by=who(), dry_run=dry_run)
+    )
+    if as_json:
+        print(orjson.dumps(_told(plan, dry_run)).decode())
+    else:
+        print(plain("\n".join(_lines(plan, chain.current.version, dry_run, task))))
+    return 0
+
+
+def _told(plan: Plan, dry_run: bool) -> dict[str, object]:
+    found = differences(*plan.shown, "")
+    return {
+        "run": plan.record.run,
+        "from": plan.record.state_version,
+        "to": plan.schema.version,
+        "migrations": [leg.origin for leg in plan.legs],
+        "diff": [{"path": path, "before": before, "after": after} for path, before, after in found],
+        "dry_run": dry_run,
+        "changed": bool(plan.legs) and not dry_run,
+    }
+
+
+def _lines(plan: Plan, current: int, dry_run: bool, task: Path | None) -> list[str]:
+    record, to = plan.record, plan.schema.version
+    if not plan.legs:
+        return [f"the state of {record.run} is of version {to} already"]
+    lines = [f"{record.run}: state from version {record.state_version} to {to}"]
+    for leg in plan.legs:
+        lines.append(f"  {leg.source} -> {leg.to}: {leg.migration.why} ({leg.origin})")
+    for path, before, after in differences(*plan.shown, ""):
+        lines += [f"- {path}: {orjson.dumps(before).decode()}"] if before is not None else []
+        lines += [f"+ {path}: {orjson.dumps(after).decode()}"] if after is not None else []
+    for leg in plan.legs:
+        if leg.migration.lossy:
+            lines.append(f"{'not to be brought back' if leg.forward else 'lost'}: {leg.migration.lossy}")
+    if dry_run:
+        return [*lines, "dry run: nothing was changed"]
+    if to != current:
+        kept = f"{MIGRATIONS}/state.schema.v{to}.json"
+        return [*lines, f"next: put {kept} in the place of {STATE_SCHEMA}, then {command('run', task)}"]
+    return [*lines, f"next: {command('run', task)}"]
