@@ -56,7 +56,8 @@ class RanCommand(Frozen):
 class ActionCall(Frozen):
     """A staged action handed to its adapter. `key` is the idempotency key, `step` its number, `answer` what a
     person said to an `ask`, `head` the commit that the step began on (a probe compares with it), `printed` what the
-    commands in it printed last, by `RanCommand.id`."""
+    commands in it printed last, by `RanCommand.id`, `files` what an approved change of the state's schema writes, by
+    name."""
 
     tool: str
     args: JsonObject
@@ -65,6 +66,7 @@ class ActionCall(Frozen):
     answer: str | None = None
     head: str = "HEAD"
     printed: dict[str, Printed] = {}
+    files: dict[str, str] = {}
 
 
 class ActionResult(Frozen):

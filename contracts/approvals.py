@@ -52,3 +52,8 @@ class Approvals(Frozen):
     )
     expire: Duration = Field(default=86400.0, description="how long something may wait to be approved")
     who: Many[Text] = Field(default=(), description="who may decide, by user name; empty: whoever can run it")
+
+    @property
+    def usd_per_step(self) -> float | None:
+        """What a step may cost without a person's yes; None: no boundary."""
+        return min((each.usd for each in self.boundaries if each.usd is not None), default=None)

@@ -4,19 +4,27 @@ and the commit of the approved entry makes the change."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 from pydantic import ValidationError
 
+from contracts.added_field import adding
 from contracts.base import JsonObject
-from contracts.intent import SECTIONS, IntentContract, Item
+from contracts.bounds import worst_case_bytes
+from contracts.intent import SECTIONS, IntentContract, Item, removed
+from contracts.pointers import misformed
+from contracts.schema_refs import BadSchema
 from contracts.state import StateSchema
 from contracts.text import shown_json, size
 
 GROWTH = 4096  # bytes by which approved changes may lengthen the intent as it is rendered, in all
-WHERE = "at is /intent/goal, /intent/SECTION/ITEM (its id or number; - adds one) or /state/FIELD…"
+FIELD = 4096  # bytes by which one more field may lengthen the longest state
+WHERE = (
+    "at is /intent/goal, /intent/SECTION/ITEM (its id or number; - adds one), /state/FIELD… or /schema/FIELD…"
+)
 
 
 class BadChange(ValueError):
@@ -26,12 +34,13 @@ class BadChange(ValueError):
 @dataclass(frozen=True)
 class Proposed:
     """`say` in one line, `diff` as people read it; what would become of the intent, and the merge patch of the state;
-    None: nothing."""
+    None: nothing. `files`, by name: the next version of the state's schema, its migration, and the version before."""
 
     say: str
     diff: str
     intent: IntentContract | None = None
     patch: JsonObject | None = None
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def proposed(
@@ -54,12 +63,18 @@ def proposed(
             told = Proposed(f"change the goal: {value}", _diff(at, intent.goal, value), intent=after)
         case "intent", [section, item] if section in SECTIONS:
             told = _item(intent, section, item, None if value is None else str(value), at, origin)
+        case "schema", [_, *_]:
+            told = _grown(schema, tuple(rest), value, at, str(args.get("why", "")))
         case "state", [_, *_] if schema.locks(tuple(rest)):
             told = _field(state, tuple(rest), value, at)
         case "state", [_, *_]:
             raise BadChange(f"{at} is yours to change: use state_patch")
         case _:
             raise BadChange(f"{at[:100]!r} is no place that can be changed: {WHERE}")
+    if (against := args.get("source")) is not None:
+        if why := misformed(str(against)):
+            raise BadChange(f"source: {why}")
+        told = replace(told, diff=f"{told.diff}\nagainst it speaks {against}")
     if told.intent is not None and (length := size(told.intent.render())) > longest:
         raise BadChange(
             f"the intent would have {length:,} bytes, at most {longest:,} can be shown: say it shorter"
@@ -81,15 +96,14 @@ def _item(
             _with(intent, section, [*items, new]),
         )
     # Counted as they are shown: without what was superseded.
-    gone = {each.supersedes for each in intent.items()} - {None}
-    shown = [each for each in items if each.id is None or each.id not in gone]
+    shown = intent.shown(section)
     meant = next((each for n, each in enumerate(shown) if each.id == name or str(n + 1) == name), None)
     if meant is None:
         known = ", ".join(each.id or str(n + 1) for n, each in enumerate(shown)) or "none"
         raise BadChange(f"{at}: {_words(section)} has no item {name!r}; there are {known}")
     found, old = next(n for n, each in enumerate(items) if each is meant), meant
     if value is None:
-        rest = [each for each in items if each is not old]
+        rest = removed(items, old)
         return Proposed(
             f"remove from {_words(section)}: {old.value}",
             _diff(at, old.value, None),
@@ -119,6 +133,28 @@ def _field(state: JsonObject, path: tuple[str, ...], value: Any, at: str) -> Pro
     shown = None if old is None else shown_json(orjson.dumps(old))
     new = None if value is None else shown_json(orjson.dumps(value))
     return Proposed(f"{'remove' if value is None else 'set'} {at}", _diff(at, shown, new), patch=patch)
+
+
+def _grown(schema: StateSchema, path: tuple[str, ...], value: Any, at: str, why: str) -> Proposed:
+    try:
+        node = orjson.loads(str(value))
+        most = worst_case_bytes(schema.source) + FIELD
+        after, migration = adding(schema, path, node, why=why[:500], most=most)
+    except orjson.JSONDecodeError as error:
+        raise BadChange(f"{at}: value must be the JSON Schema of the field ({error})") from None
+    except BadSchema as error:
+        raise BadChange("; ".join(error.problems[:5])) from None
+    name = re.sub("[^a-z0-9]+", "-", path[-1].lower()).strip("-") or "field"
+    files = {
+        f"state.schema.v{schema.version}.json": schema.source,
+        f"state.schema.v{after.version}.json": after.source,
+        f"{after.version:04d}-adds-{name}.json": migration.document(),
+    }
+    texts = {
+        each: orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n" for each, found in files.items()
+    }
+    shown = shown_json(orjson.dumps(node))
+    return Proposed(f"add {at} to what the state may hold", _diff(at, None, shown), files=texts)
 
 
 def _with(intent: IntentContract, section: str, items: list[Item]) -> IntentContract:

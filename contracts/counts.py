@@ -1,6 +1,6 @@
 """What test runners print about themselves: counts and failed tests. Pure.
 
-Understood: pytest, unittest, go test, cargo test, jest, vitest, mocha, node:test. Counts of several runs in one
+Understood: pytest, unittest, go test, cargo test, jest, vitest, mocha, node:test, TAP. Counts of several runs in one
 output are added up. A text that no runner wrote gives None, which is never taken as "no failures".
 """
 
@@ -31,7 +31,7 @@ _UNITTEST_FAILED = re.compile(r"^(?:FAIL|ERROR): (.+)$", re.M)
 _CARGO = re.compile(r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.M)
 _CARGO_FAILED = re.compile(r"^test (.+?) \.\.\. FAILED$", re.M)
 _GO = re.compile(r"^[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([\d.]+s\)$", re.M)
-_GO_PACKAGE = re.compile(r"^(ok|FAIL|\?|---)[ \t]+(\S+)(?:[ \t]+(.*))?$", re.M)
+_GO_PACKAGE = re.compile(r"^(ok|FAIL|\?|---)[ \t]+(\S+)(?:[ \t]+((?:[\d.]+s\b|\(cached\)|\[).*))?$", re.M)
 _JEST = re.compile(r"^Tests:[ ]+(\d+ \w+(?:, \d+ \w+)*)$", re.M)
 _JEST_FAILED = re.compile(r"^\s*● (?!Console$)(.+)$", re.M)
 _VITEST = re.compile(r"^ *Tests  (\d+ [a-z ]+(?:\| \d+ [a-z ]+)*\(\d+\)|no tests)$", re.M)
@@ -40,6 +40,8 @@ _JEST_UNLOADED = re.compile(r"^FAIL (\S+)[^\n]*\n  ● Test suite failed to run$
 _VITEST_UNLOADED = re.compile(r"^ *FAIL {1,2}(\S+) \[ [^\n]+ \]$", re.M)
 _MOCHA = re.compile(r"^ {2}(\d+) (passing|pending|failing)(?: \([\d.]+m?s\))?$", re.M)
 _MOCHA_FAILED = re.compile(r"^ {2}\d+\) (\S.*(?:\n {7,}\S.*)*?):\n", re.M)
+_TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: #.*)?$", re.M)
+_TAP = re.compile(r"^(ok|not ok)\b(?: \d+)?(?: - )?([^#\n]*)(?:# *(SKIP|TODO)\b.*)?", re.M | re.I)
 _NODE = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.M)
 _NODE_FAILED = re.compile(r"^\s*(?:not ok \d+ - (.+?)(?: # .*)?|✖ (.+?) \([\d.]+ms\)(?: # .*)?)$", re.M)
 
@@ -229,6 +231,25 @@ def _node(text: str) -> TestCounts | None:
     )
 
 
+def _tap(text: str) -> TestCounts | None:
+    """Test Anything Protocol (tape, tap, prove, bats): results in the first column, and a plan of how many."""
+    plan = _TAP_PLAN.search(text)
+    if plan is None:
+        return None
+    results = _TAP.findall(text)
+    excused = [word for word, _, directive in results if directive]
+    red = [name.strip() for word, name, directive in results if word == "not ok" and not directive]
+    missing = max(0, int(plan[1]) - len(results)) + len(re.findall(r"^Bail out!", text, re.M))
+    return TestCounts(
+        passed=len(results) - len(excused) - len(red),
+        failed=len(red),
+        errors=missing,
+        skipped=len(excused),
+        failures=_names(red),
+        runner="tap",
+    )
+
+
 _PARSERS: tuple[Callable[[str], TestCounts | None], ...] = (
     _pytest,
     _unittest,
@@ -237,5 +258,6 @@ _PARSERS: tuple[Callable[[str], TestCounts | None], ...] = (
     _vitest,
     _mocha,
     _node,
+    _tap,
     _go,
 )

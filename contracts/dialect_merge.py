@@ -76,13 +76,13 @@ def removable(name: str | None, holder: JsonObject) -> bool:
 
     Not where it is required, a key of an append-only map, or holds something that is locked or append-only.
     """
-    if name is None and field_rule(holder).change_policy == "append-only":
+    if name is None and field_rule(holder).change_policy in ("append-only", "ask"):
         return False
     if name in holder.get("required", ()):
         return False
     child = holder["additionalProperties"] if name is None else holder["properties"][name]
     rules = [field_rule(node) for _, node in walk(child, ())]
-    return not any(rule.locked or rule.change_policy == "append-only" for rule in rules)
+    return not any(rule.locked or rule.change_policy in ("append-only", "ask") for rule in rules)
 
 
 def patch_schema(state: StateSchema) -> JsonObject:

@@ -53,7 +53,8 @@ class Note(Frozen):
 
 
 class StepEnded(Frozen):
-    """One call of the step. `took` in seconds; `costs` are the whole run's, `left` the worklists' counts."""
+    """One call of the step. `took` in seconds; `costs` are the whole run's, `left` the worklists' counts, `most` the
+    longest that they were."""
 
     event: Literal["step"] = "step"
     run: str
@@ -67,6 +68,7 @@ class StepEnded(Frozen):
     goals_green: int = 0
     goals: int = 0
     left: dict[str, int] = {}
+    most: dict[str, int] = {}
     took: float = 0.0
     costs: Costs = Costs()
 

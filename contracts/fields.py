@@ -14,7 +14,7 @@ from contracts.schema_refs import pointer
 ANY_KEY = "*"  # in a path of the schema: any key of a map
 
 Owner = Literal["user", "agent", "controller"]
-ChangePolicy = Literal["free", "append-only", "locked"]
+ChangePolicy = Literal["free", "append-only", "ask", "locked"]
 Retention = Literal["run", "task", "forever"]
 Sensitivity = Literal["internal", "secret"]
 
@@ -25,6 +25,7 @@ _EMPTY: dict[str, Any] = {"object": {}, "array": [], "string": ""}
 class FieldRule:
     """Governance of one field: the `x-` keywords of its schema, with their defaults.
 
+    change_policy  ask: an entry with another value from another source waits for a person; none is removed
     retention    run: gone with the run. task: the next run of the task begins with it. forever: that, and it is
                  never evicted and never expires
     sensitivity  internal: shown to the agent, not in what is posted outside. secret: its value is never shown

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from contracts.base import Frozen, JsonObject
-from contracts.units import Many, invalid
+from contracts.units import Many, Name, invalid
 
 _Value = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 _Word = Annotated[str, StringConstraints(max_length=200)]
@@ -33,6 +33,20 @@ class Item(Frozen):
         default=None, description="how it may be changed, for example locked or ask"
     )
     supersedes: str | None = Field(default=None, description="id of the item that this one replaces")
+    proof: Annotated[Many[Name], Field(max_length=16)] = Field(
+        default=(), description="of a success criterion: the checks that prove it"
+    )
+
+    def line(self) -> str:
+        """The item as it is shown: its id, its value, what else is known of it."""
+        notes = [
+            f"{name.replace('_', ' ')}: {value}"
+            for name in ("owner", "change_policy", "retention", "freshness", "source")
+            if (value := getattr(self, name)) is not None
+        ]
+        notes += [f"proof: {', '.join(self.proof)}"] if self.proof else []
+        label = f"[{self.id}] " if self.id else ""
+        return label + self.value + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _item(value: Any) -> Any:
@@ -77,6 +91,8 @@ class IntentContract(Frozen):
         for item in self.items():
             if item.id is not None and by_id.setdefault(item.id, item) is not item:
                 raise invalid(f"two items have the id {item.id!r}")
+            if item.proof and not any(item is each for each in self.success_criteria):
+                raise invalid(f"only success_criteria have a proof: {item.value[:60]!r} is none")
         for item in self.items():
             seen: set[str] = set()
             following: Item | None = item
@@ -100,32 +116,50 @@ class IntentContract(Frozen):
         for section in SECTIONS:
             yield from getattr(self, section)
 
+    def shown(self, section: str) -> tuple[Item, ...]:
+        """The items of a section that are in force: without what was superseded."""
+        superseded = {item.supersedes for item in self.items()} - {None}
+        items: tuple[Item, ...] = getattr(self, section)
+        return tuple(item for item in items if item.id is None or item.id not in superseded)
+
+    def document(self) -> JsonObject:
+        """The contract as its file says it: only what is said, an item of nothing but its value as a text."""
+        found: JsonObject = {"version": self.version, "goal": self.goal}
+        for section in SECTIONS:
+            items = [item.model_dump(mode="json", exclude_defaults=True) for item in getattr(self, section)]
+            if items:
+                found[section] = [item["value"] if set(item) == {"value"} else item for item in items]
+        return found
+
     def render(self) -> str:
         """Compact text for the prompt: the goal, then each section that has items. Ends with a newline; equal
         contracts give equal text."""
-        superseded = {item.supersedes for item in self.items()} - {None}
         lines = [f"Goal: {_indented(self.goal)}"]
         for section in SECTIONS:
-            items = [item for item in getattr(self, section) if item.id is None or item.id not in superseded]
-            if items:
+            if items := self.shown(section):
                 lines.append(f"{section.replace('_', ' ').capitalize()}:")
-                lines.extend(f"- {_line(item)}" for item in items)
+                lines.extend(f"- {_indented(item.line())}" for item in items)
         return "\n".join(lines) + "\n"
+
+
+def lineage(items: Iterable[Item], item: Item) -> list[Item]:
+    """An item and what it superseded, back to the first."""
+    found, by_id = [item], {each.id: each for each in items if each.id}
+    while (older := by_id.get(found[-1].supersedes or "")) is not None:
+        found.append(older)
+    return found
+
+
+def removed(items: Iterable[Item], item: Item) -> list[Item]:
+    """`items` without one of them and without what it superseded: that does not come back."""
+    items = list(items)
+    gone = lineage(items, item)
+    return [each for each in items if all(each is not one for one in gone)]
 
 
 def in_force(amended: JsonObject | None, contract: IntentContract) -> IntentContract:
     """The contract as changes that the user approved in this run left it, else as the task has it."""
     return contract if amended is None else IntentContract.model_validate(amended)
-
-
-def _line(item: Item) -> str:
-    notes = [
-        f"{name.replace('_', ' ')}: {value}"
-        for name in ("owner", "change_policy", "retention", "freshness", "source")
-        if (value := getattr(item, name)) is not None
-    ]
-    label = f"[{item.id}] " if item.id else ""
-    return _indented(label + item.value + (f" ({'; '.join(notes)})" if notes else ""))
 
 
 def _indented(text: str) -> str:

@@ -15,6 +15,13 @@ from contracts.text import clean
 
 MAX_REPORT = 16 * 1024 * 1024  # bytes of all reports of one run together
 MAX_REPORTS = 200
+# What stands for the content of a report that was written and not taken.
+TOO_LARGE = b"\0too large"
+TOO_MANY = b"\0too many"
+_LEFT_OUT = {
+    TOO_LARGE: f"more than {MAX_REPORT // 2**20} MiB, the most that the reports of one run may have together",
+    TOO_MANY: f"more than {MAX_REPORTS} reports, the most that one run may write",
+}
 _MAX_DEPTH = 40
 _MAX_TRACE = 64 * 1024
 _OUTCOMES = {"failure": "failed", "error": "errors", "skipped": "skipped"}
@@ -36,6 +43,8 @@ def parse_reports(files: Mapping[str, bytes]) -> Report:
     """The reports `files` (path -> content) as one. Raises BadReport, which names the file."""
     readers = []
     for path, data in files.items():
+        if data in _LEFT_OUT:
+            raise BadReport(f"the report {path} was written and not read: {_LEFT_OUT[data]}")
         try:
             readers.append(_read(data))
         except (BadReport, expat.ExpatError) as error:

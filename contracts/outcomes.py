@@ -43,3 +43,13 @@ EXIT_CODES = MappingProxyType(
         Outcome.terminated: 143,
     }
 )
+
+# Causes of `blocked` that no answer lifts: what the run is judged by was edited. The value: the options of `run` by
+# which a person takes it as it is.
+EDITED = MappingProxyType(
+    {
+        "task_edited": ("--retry",),
+        "intent_edited": ("--accept-new-intent",),
+        "task_and_intent_edited": ("--accept-new-intent", "--retry"),
+    }
+)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from contracts.patch import FilePatch, Hunk
+from contracts.controls import restored, unlike, visible
+from contracts.line_ends import is_crlf
+from contracts.patch import FilePatch, Hunk, HunkLine
 
 _COMMON = 5  # places of one line that are looked at: a brace alone says little
 
 
 class HunkError(ValueError):
-    """A hunk that does not fit its file. `diff` shows expected (-) against found (+) lines."""
+    """A hunk that does not fit its file. `diff` shows expected (-) against found (+) lines; `hidden`: a line of the
+    hunk is one that was shown redacted."""
 
-    def __init__(self, say: str, diff: str = "") -> None:
+    def __init__(self, say: str, diff: str = "", *, hidden: bool = False) -> None:
         super().__init__(say)
-        self.diff = diff
+        self.diff, self.hidden = diff, hidden
 
 
-def apply(patch: FilePatch, before: bytes | None) -> bytes | None:
-    """The file after the patch; None when it is deleted. `before` is None for a file that is not there.
+def apply(patch: FilePatch, before: bytes | None, safe: bytes | None = None) -> bytes | None:
+    """The file after the patch; None when it is deleted. `before` is None for a file that is not there, `safe` the
+    same lines as they may be shown.
 
     A hunk fits where its header says, or at the only other place with exactly its lines. In a file with CRLF
-    line ends, line ends are not compared and new lines get CRLF. Raises HunkError.
+    line ends, line ends are not compared; new lines get those of the lines around them. Raises HunkError.
     """
     if patch.kind == "new":
         if before is not None:
@@ -31,15 +36,19 @@ def apply(patch: FilePatch, before: bytes | None) -> bytes | None:
         raise HunkError(f"{patch.path} does not exist")
     else:
         lines = _split(before)
-    crlf = is_crlf(before or b"")
+    crlf = b"\r\n" in (before or b"")
+    usual = b"\r\n" if is_crlf(before or b"") else b"\n"
+    seen = _split(before if safe is None else safe) if before else []
     have = [_bare(line, crlf) for line in lines]
     floor, shift = 0, 0
-    for number, hunk in enumerate(patch.hunks, start=1):
-        at = _place(patch, number, hunk, lines, have, floor, shift, crlf)
-        made = _replaced(hunk, lines, at, crlf)
+    for number, meant in enumerate(patch.hunks, start=1):
+        hunk = _restored(meant, before or b"")
+        at = _place(patch, number, hunk, (lines, have, seen), floor, shift, crlf)
+        made = _replaced(hunk, lines, at, usual)
         shift = at - max(hunk.start - 1, 0) + len(made) - len(hunk.old)
         lines[at : at + len(hunk.old)] = made
         have[at : at + len(hunk.old)] = [_bare(line, crlf) for line in made]
+        seen[at : at + len(hunk.old)] = made
         floor = at + len(made)
     after = b"".join(lines)
     if patch.kind == "delete":
@@ -49,10 +58,13 @@ def apply(patch: FilePatch, before: bytes | None) -> bytes | None:
     return after
 
 
-def is_crlf(data: bytes) -> bool:
-    """Whether most line ends are CRLF."""
-    ends = data.count(b"\n")
-    return ends > 0 and data.count(b"\r\n") * 2 > ends
+def _restored(hunk: Hunk, before: bytes) -> Hunk:
+    """The hunk with the file's own control characters where their stand-ins were given."""
+    return replace(hunk, lines=tuple(replace(line, text=_back(line.text, before)) for line in hunk.lines))
+
+
+def _back(text: bytes, before: bytes) -> bytes:
+    return restored(text.decode("utf-8", "surrogatepass"), before).encode("utf-8", "surrogatepass")
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -68,13 +80,14 @@ def _place(
     patch: FilePatch,
     number: int,
     hunk: Hunk,
-    lines: list[bytes],
-    have: list[bytes],
+    rows: tuple[list[bytes], list[bytes], list[bytes]],
     floor: int,
     shift: int,
     crlf: bool,
 ) -> int:
-    """The 0-based line at which the hunk's old lines stand."""
+    """The 0-based line at which the hunk's old lines stand; `rows` are the file's lines, without their ends, and as
+    they may be shown."""
+    lines, have, seen = rows
     old = hunk.old
     which = f"hunk {number} of {patch.path} (line {hunk.at} of the patch)"
     if not old:
@@ -91,7 +104,13 @@ def _place(
     if places:
         shown = ", ".join(str(at + 1) for at in places[:10])
         raise HunkError(f"{which} fits at lines {shown}: give more context, so that it fits once")
-    raise HunkError(f"{which} does not fit", _difference(have, wanted, named))
+    diff, hidden = _difference(have, [_bare(line, True) for line in seen], wanted, named)
+    if hidden:
+        say = (
+            f"line {hidden} of the file holds something redacted, which can't be matched: leave that line out"
+        )
+        raise HunkError(f"{which} does not fit: {say}", diff, hidden=True)
+    raise HunkError(f"{which} does not fit", diff)
 
 
 def _fits(hunk: Hunk, lines: list[bytes], have: list[bytes], wanted: list[bytes], at: int) -> bool:
@@ -102,23 +121,41 @@ def _fits(hunk: Hunk, lines: list[bytes], have: list[bytes], wanted: list[bytes]
     return not (hunk.old[-1].bare and last.endswith(b"\n"))
 
 
-def _replaced(hunk: Hunk, lines: list[bytes], at: int, crlf: bool) -> list[bytes]:
-    end = b"\r\n" if crlf else b"\n"
+def _replaced(hunk: Hunk, lines: list[bytes], at: int, usual: bytes) -> list[bytes]:
+    """New lines get the ends of the lines that they take the place of, further ones that of the line before."""
     out: list[bytes] = []
+    taken: list[bytes] = []
+    end = _end(lines[at - 1], usual) if 0 < at <= len(lines) else usual
     for line in hunk.lines:
         if line.tag != "+":
+            end = _end(lines[at], usual)
             if line.tag == " ":
                 out.append(lines[at])
+                taken = []
+            else:
+                taken.append(end)
             at += 1
         else:
-            out.append(_bare(line.text, crlf) + (b"" if line.bare else end))
+            own = b"\r\n" if line.text.endswith(b"\r") and lines else taken.pop(0) if taken else end
+            out.append(_added(line, own))
     # A line that is not the file's last one needs its line end.
     bare = len(out) - 1 if at == len(lines) else len(out)
     return [each if each.endswith(b"\n") or i == bare else each + end for i, each in enumerate(out)]
 
 
-def _difference(have: list[bytes], wanted: list[bytes], named: int) -> str:
-    """Expected lines against those of the best place in the file, near where the header points."""
+def _end(line: bytes, usual: bytes) -> bytes:
+    return b"\r\n" if line.endswith(b"\r\n") else b"\n" if line.endswith(b"\n") else usual
+
+
+def _added(line: HunkLine, end: bytes) -> bytes:
+    if line.bare:
+        return line.text
+    return (line.text.removesuffix(b"\r") if end == b"\r\n" else line.text) + end
+
+
+def _difference(have: list[bytes], seen: list[bytes], wanted: list[bytes], named: int) -> tuple[str, int]:
+    """Expected lines against those of the best place in the file, near where the header points, as they may be
+    shown; and the first of those lines that is not shown as it is (0: none)."""
     best, most = min(max(named, 0), max(len(have) - 1, 0)), 0
     rows: dict[bytes, list[int]] = {}
     for offset, line in enumerate(wanted):
@@ -132,18 +169,28 @@ def _difference(have: list[bytes], wanted: list[bytes], named: int) -> str:
         if (count, -abs(at - named)) > (most, -abs(best - named)):
             best, most = at, count
     out: list[str] = []
+    hidden = 0
     for offset, line in enumerate(wanted):
         at = best + offset
         found = have[at] if 0 <= at < len(have) else None
+        safe = seen[at] if 0 <= at < len(seen) else found
         if found == line:
             out.append(f"  {at + 1}|{_shown(line)}")
-        else:
-            out.append(f"- expected|{_shown(line)}")
-            out.append(
-                f"+ {at + 1}|{_shown(found)}" if found is not None else "+ (the file has no such line)"
-            )
-    return "\n".join(out[:24])
+            continue
+        out.append(f"- expected|{_shown(line)}")
+        out.append(
+            f"+ {at + 1}|{_shown(safe or b'')}" if found is not None else "+ (the file has no such line)"
+        )
+        if found is not None and safe != found.removesuffix(b"\r"):
+            hidden = hidden or at + 1
+        elif found is not None and (why := unlike(_text(line), _text(found))):
+            out.append(f"  {why}")
+    return "\n".join(out[:24]), hidden
 
 
 def _shown(line: bytes) -> str:
-    return line[:240].decode("utf-8", "replace")
+    return visible(_text(line[:240]))
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace")

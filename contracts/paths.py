@@ -148,6 +148,12 @@ def resolve(path: str, links: Mapping[str, str]) -> str | None:
     return None
 
 
+def reached(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
+    """`path` without its detours, and the file of the worktree that it leads to; as it is where it is no such path."""
+    clean = normalise(path)
+    return (path,) if clean is None else tuple(dict.fromkeys((clean, resolve(clean, links) or clean)))
+
+
 def is_secret_file(path: str) -> bool:
     """Whether a file of this name keeps credentials as a rule. Not what only shows which ones are needed
     (`.env.example`), and no public key."""
@@ -164,8 +170,8 @@ _SECRET_PATHS = tuple(f"**/{each}" for each in SECRET_FILES if "/" in each)
 
 class PathPolicy(Frozen):
     """`scope` (globs that may be changed), `protected` (never), `pins` (what checks rest on, never, except
-    `may_edit`), `secrets` (files of the .env kind that may be used), `prefix` (the folder of the task file,
-    to which the globs are relative)."""
+    `may_edit`), `secrets` (files of the .env kind that may be used), `reports` (what the task's commands
+    write for the controller), `prefix` (the folder of the task file, to which the globs are relative)."""
 
     model_config = ConfigDict(frozen=True, strict=False, extra="forbid")
 
@@ -174,6 +180,7 @@ class PathPolicy(Frozen):
     pins: tuple[str, ...] = ()
     may_edit: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
     prefix: str = ""
 
     def write(self, path: str, links: Mapping[str, str] | None = None) -> tuple[str, str] | None:
@@ -212,6 +219,8 @@ class PathPolicy(Frozen):
         )
         if found or (self.prefix and matches(inner, self.protected)):
             return "path.protected", f"{path!r} is protected ({found or 'by the task'}): leave it as it is"
+        if matches(inner, self.reports):
+            return "path.report", f"{path!r} is a report: what is run writes it, it is no part of the work"
         if generated(path):
             return "path.generated", f"{path!r} is made by a program as it runs: it is not part of the work"
         if self.secret(path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
+from contracts.authorities import Authority
 from contracts.base import JsonObject
 from contracts.dialects import Dialect
 from contracts.queue import PostBody
@@ -60,8 +61,8 @@ class Actions(Protocol):
 @dataclass(frozen=True)
 class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
-    `floor` of each check, what each check `printed` last, the `view` of the state: name -> {path, from, to}, and
-    the commits `since` which changes matter (an approval rests on files as they were then)."""
+    `floor` of each check, what each check `printed` last and at the `start`, the `view` of the state: name ->
+    {path, from, to}, and the commits `since` which changes matter (an approval rests on files as they were then)."""
 
     base: str
     head: str
@@ -70,6 +71,7 @@ class Ask:
     floor: Mapping[str, int] = field(default_factory=dict)
     view: Mapping[str, JsonObject] = field(default_factory=dict)
     printed: Mapping[str, Printed] = field(default_factory=dict)
+    start: Mapping[str, Printed] = field(default_factory=dict)
     since: tuple[str, ...] = ()
 
 
@@ -81,6 +83,26 @@ class Reconciler(Protocol):
     when: tuple[str, ...]
 
     async def read(self, ask: Ask) -> Reading: ...
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an authority's reconciler is made with, where its class has a `given`.
+
+    name, authority   as the task has them. base: `workspace.base`, the branch that the task starts from.
+    environ           the controller's own environment, for a token; never a child's.
+    runner, cwd, env  for one that runs a command: boxed as the authority asks, where, with which environment.
+    clear             takes secrets out of a text: what comes from outside is passed through it.
+    """
+
+    name: str
+    authority: Authority
+    base: str
+    environ: Mapping[str, str]
+    runner: Runner
+    cwd: Path
+    env: Mapping[str, str]
+    clear: Callable[[str], str] = str
 
 
 # ---- store -----------------------------------------------------------------------------------------------

@@ -20,9 +20,9 @@ class Entry(Frozen):
     """Something parked for a person. `status` is open until a person decides.
 
     kind        ask: a question. approval: an action beyond a boundary. change: of the intent, a locked field or the
-                schema. conflict: two sources disagree. plan: an allowed step that was only planned. unknown: a deed
-                of which nothing can tell whether it happened.
-    action_hash what was decided on: another action, or another argument, is another hash.
+                schema. conflict: two sources of one fact, or a source and the intent, disagree. plan: an allowed step
+                that was only planned. unknown: a deed of which nothing can tell whether it happened.
+    action_hash what was decided on, see `subject`: another action, or another argument, is another hash.
     basis       what it acts on, as it was: see `controller.confirm`. target: where it takes effect, for people.
     diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
     who         the people who may decide; empty: everyone who can reach the run.
@@ -44,6 +44,11 @@ class Entry(Frozen):
     answer: str | None = None
     decider: str = ""
     decided: float | None = None
+
+    @property
+    def subject(self) -> object:
+        """What a yes is about: the action, of a conflict all that would be changed."""
+        return self.transition if self.kind == "conflict" else self.transition.get("action")
 
     @property
     def commits(self) -> set[str]:
@@ -139,7 +144,7 @@ def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, .
     for post in inbox:
         match post.body:
             case Answer(entry=id, text=text, by=by, at=at) if (entry := entries.get(id)) and _answers(
-                entry, text
+                entry, text, by
             ):
                 said = {"status": "approved", "answer": text, "decider": by, "decided": at}
                 entries[id] = entry.model_copy(update=said)
@@ -159,9 +164,11 @@ def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, .
     return tuple(entries.values())
 
 
-def _answers(entry: Entry, text: str) -> bool:
-    return entry.status == "open" and (
-        entry.kind == "ask" or (entry.kind == "unknown" and text in (HAPPENED, DID_NOT))
+def _answers(entry: Entry, text: str, by: str) -> bool:
+    return (
+        entry.status == "open"
+        and (not entry.who or by in entry.who)
+        and (entry.kind == "ask" or (entry.kind == "unknown" and text in (HAPPENED, DID_NOT)))
     )
 
 

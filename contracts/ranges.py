@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.base import JsonObject
-from contracts.text import clean, size
+from contracts.controls import visible
+from contracts.text import size
 
 Hunk = tuple[
     int, int, int, int
@@ -21,8 +22,8 @@ def numbered(lines: Sequence[str], first: int, last: int, room: int) -> tuple[li
     one space of margin), and the last line shown. A line is cut at 1,000 characters."""
     rows: list[str] = []
     for number in range(first, last + 1):
-        text = clean(lines[number - 1])
-        row = f"{number}|{text[:LONG_LINE]}" + (
+        text = lines[number - 1]
+        row = f"{number}|{visible(text[:LONG_LINE])}" + (
             f"… ({len(text):,} characters)" if len(text) > LONG_LINE else ""
         )
         room -= size(row) + 2

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contracts.base import Frozen
+from contracts.ci import CiCheck, CiState
 
 
 class TestCounts(Frozen):
@@ -104,7 +105,8 @@ class CommandReading(Frozen):
 
 
 class CheckReading(Frozen):
-    """A check that was run now, on tree `tree`. `why` is one line: what made it pass or fail."""
+    """A check that was run now, on tree `tree`. `why` is one line: what made it pass or fail. One that rests on an
+    authority and is not decided yet has `not_before`: when (UTC seconds) it may be, without anybody's doing."""
 
     kind: Literal["check"] = "check"
     name: str
@@ -120,11 +122,48 @@ class CheckReading(Frozen):
     printed: Printed | None = None
     pins_broken: tuple[str, ...] = ()
     tree: str = ""
+    not_before: float | None = None
     took: float = 0.0
 
 
+class CiReading(Frozen):
+    """What continuous integration says of commit `sha`, by the tables of contracts.ci.
+
+    checks     what decides first, at most 60 of `total`; `flaky` names those that failed and then passed on it.
+    missing    required checks that have not appeared. why: our own words, nothing of the outside.
+    note       the provider's words where it could not be read, or where the pull request stands; one line.
+    not_before UTC seconds: when it may say something else by itself. None: not before somebody does something.
+    """
+
+    kind: Literal["ci"] = "ci"
+    name: str
+    provider: str
+    sha: str
+    state: CiState
+    why: str
+    note: str = ""
+    checks: tuple[CiCheck, ...] = ()
+    total: int = 0
+    missing: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    not_before: float | None = None
+    took: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """What is known of each check, a line each, what decides first. Words from outside are in it."""
+        lines = [f"missing: {name}" for name in self.missing]
+        lines += [f"flaky, failed and then passed on this commit: {name}" for name in self.flaky]
+        lines += [check.said for check in self.checks]
+        more = self.total - len(self.checks)
+        return "\n".join([self.note, *lines] if self.note else lines) + (
+            f"\n… and {more} more" if more else ""
+        )
+
+
 class ViewPiece(Frozen):
-    """One view: lines `first`–`last` of the `total` lines of `path`, numbered, or the `problem` with it."""
+    """One view: lines `first`–`last` of the `total` lines of `path`, numbered, or the `problem` with it. `inside` names
+    the headers that the range stands in, `notes` what the rows alone do not tell of the file."""
 
     path: str
     first: int
@@ -132,6 +171,8 @@ class ViewPiece(Frozen):
     total: int = 0
     text: str = ""
     problem: str = ""
+    inside: str = ""
+    notes: str = ""
 
 
 class ViewReading(Frozen):
@@ -153,7 +194,7 @@ class UnknownReading(Frozen):
 
 
 Reading = Annotated[
-    GitReading | CommandReading | CheckReading | ViewReading | UnknownReading,
+    GitReading | CommandReading | CheckReading | CiReading | ViewReading | UnknownReading,
     Field(discriminator="kind"),
 ]
 

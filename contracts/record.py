@@ -7,20 +7,23 @@ from typing import Any, Literal
 from contracts.actions import Block
 from contracts.base import Frozen, JsonObject
 from contracts.forget import Ages, Forgotten
-from contracts.outcomes import CLOSING, Outcome
+from contracts.outcomes import CLOSING, EDITED, Outcome
 from contracts.paths import PathPolicy
 from contracts.queue import DID_NOT, HAPPENED, Entry, Post, StopRequest, UserNote, decided, noted
 from contracts.readings import Need, Printed, TestCounts
 from contracts.reply import AgentProfile, Usage
 
-FORMAT = 1
+CommitMode = Literal["staged", "optimistic", "dual"]
+
+FORMAT = 2
 DAY = 86_400
 MAX_PRINTED = 48
 
 
 class Observation(Frozen):
     """What came of the last committed action. `step` and `tool` name it; `diff` is the step's own diff, `forgot` a
-    line on what the state let go of in it."""
+    line on what the state let go of in it. `failed` is the code of an action that did not do what it was to do, in
+    the mode that goes on all the same."""
 
     step: int
     tool: str
@@ -28,6 +31,7 @@ class Observation(Frozen):
     blocks: tuple[Block, ...] = ()
     diff: str = ""
     forgot: str = ""
+    failed: str = ""
 
 
 class Correction(Frozen):
@@ -54,23 +58,30 @@ class LaunchFacts(Frozen):
 
 class Before(Frozen):
     """The world as the gate saw it: what recovery and verification compare with. `dirty` are paths that
-    differed from HEAD before the deed (left behind by a reading): not the action's work."""
+    differed from HEAD before the deed (left behind by a reading): not the action's work. `files` are those that the
+    action names for writing, detours and links followed."""
 
     head: str
     tree: str
     dirty: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     basis: dict[str, str] = {}
 
 
 class Staged(Frozen):
     """A transition that was allowed and may be executed: the candidate state, the action, how it is proven.
 
-    `intent` is the contract as an approved change leaves it, `changed` the merge patch of a locked field.
+    `intent` is the contract as an approved change leaves it, `changed` the merge patch of a locked field,
+    `files` what an approved change of the state's schema writes.
     `policy` says which files the action may change.
     `resumed` is set by `Store.load`: this one was staged by an earlier call, which may have died anywhere in the
     deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
     what the commands in it printed last.
-    `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown."""
+    `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
+    check proves, where it is a `finish`.
+    `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.
+    `mode` says when the candidate becomes Σ; in `dual` `held` is what is confirmed meanwhile, and `proven` what is
+    when evidence holds."""
 
     step: int
     transition: JsonObject
@@ -93,7 +104,13 @@ class Staged(Frozen):
     deadline: float | None = None
     printed: dict[str, Printed] = {}
     forgotten: Forgotten = Forgotten()
+    files: dict[str, str] = {}
+    superseded: JsonObject = {}
+    unproven: tuple[str, ...] = ()
     secrets: tuple[tuple[str, ...], ...] = ()
+    mode: CommitMode = "staged"
+    held: JsonObject | None = None
+    proven: JsonObject | None = None
 
 
 class Reserve(Frozen):
@@ -131,11 +148,13 @@ class Spend(Frozen):
 
 
 class CheckState(Frozen):
-    """A check over the run: how it stood at the start, and when it was last read."""
+    """A check over the run: how it stood at the start, and when it was last read. `start` is what a guard that was
+    red then, and accepted so, printed: it must not get worse."""
 
     role: Literal["goal", "guard"]
     baseline: bool
     baseline_counts: TestCounts | None = None
+    start: Printed | None = None
     passed: bool
     why: str = ""
     counts: TestCounts | None = None
@@ -144,11 +163,13 @@ class CheckState(Frozen):
 
 
 class Progress(Frozen):
-    """What repetition and standstill are judged by. Collections are bounded, oldest out."""
+    """What repetition and standstill are judged by. Collections are bounded, oldest out. `counts` are what the
+    worklists said last, `most` the longest that each was in this run."""
 
     last_step: int = 0
     seen: tuple[str, ...] = ()
     counts: dict[str, int] = {}
+    most: dict[str, int] = {}
     fingerprint: str = ""
     repeats: int = 0
 
@@ -173,7 +194,8 @@ class RunRecord(Frozen):
     the hash of the last one: a row cut off the end is noticed. `printed` is what each command (`run NAME`) and check
     (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the
     entries of the state that may be let go of. `intent` is the user's contract as approved changes left it (None: as
-    the task has it); `said` what people said since the last audit row."""
+    the task has it); `said` what people said since the last audit row. `confirmed` (mode `dual`) is as much of the
+    state as evidence has shown, None where that is all of it."""
 
     format: int = FORMAT
     task: str
@@ -186,6 +208,7 @@ class RunRecord(Frozen):
     head: str
     state: JsonObject
     state_version: int = 1
+    confirmed: JsonObject | None = None
     intent: JsonObject | None = None
     ages: Ages = {}
     step: int = 0
@@ -212,6 +235,11 @@ class RunRecord(Frozen):
     @property
     def outcome(self) -> Outcome | None:
         return self.halt.outcome if self.halt else None
+
+    @property
+    def known(self) -> JsonObject:
+        """As much of the state as evidence has shown."""
+        return self.state if self.confirmed is None else self.confirmed
 
     @property
     def approved(self) -> Entry | None:
@@ -261,8 +289,8 @@ class RunRecord(Frozen):
                 return now < due
             case Halt(outcome=Outcome.waiting):
                 return False
-            case Halt(outcome=Outcome.blocked):
-                return self.approved is None and not (self.staged and self.staged.ruling)
+            case Halt(outcome=Outcome.blocked, cause=cause):
+                return cause in EDITED or (self.approved is None and not (self.staged and self.staged.ruling))
             case _:
                 return True
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, quote_plus
 from contracts.secret_shapes import LONGEST, REACH, Span, spans
 
 LABEL = "[redacted:"
+HIDDEN = "holds something redacted, which can't be matched or written: take only text around it"
 SHORTEST = 6
 LONG_LINE = 20  # of a known value of several lines, the lines from this length on are secrets by themselves
 

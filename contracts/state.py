@@ -11,9 +11,10 @@ import orjson
 from contracts.base import JsonObject, digest
 from contracts.explain import Checker, SchemaError
 from contracts.fading import fading
-from contracts.fields import ANY_KEY, FieldRule, alike, child, field_rule, smallest, walk
+from contracts.fields import ANY_KEY, FieldRule, alike, child, field_rule, places, smallest, walk
 from contracts.invariants import KEYWORD, Broken, invariants
 from contracts.merge import Path
+from contracts.pointers import misformed
 from contracts.schema_refs import BadSchema, inline_refs, pointer
 from contracts.veil import unveilable
 
@@ -27,9 +28,10 @@ Refusal = Literal["required", "append-only", "locked"]
 
 _CHOICES = {
     "x-owner": ("user", "agent", "controller"),
-    "x-change-policy": ("free", "append-only", "locked"),
+    "x-change-policy": ("free", "append-only", "ask", "locked"),
     "x-retention": ("run", "task", "forever"),
     "x-sensitivity": ("internal", SECRET),
+    "x-format": ("source",),
 }
 _TEXTS = ("x-freshness", "x-evict")
 
@@ -63,6 +65,7 @@ class StateSchema:
             problems += [*found, *more, *unveilable(self.plain)]
         if problems:
             raise BadSchema(problems)
+        self.pointers = tuple(path for path, node in walk(self.plain, ()) if "x-format" in node)
         self.secrets = tuple(path for path, rule in self.fields.items() if rule.sensitivity == SECRET)
 
     @classmethod
@@ -75,7 +78,13 @@ class StateSchema:
 
     def errors(self, value: Any) -> list[SchemaError]:
         """The first five faults of a candidate state; empty when it is valid."""
-        return self._checker.errors(value)
+        return self._checker.errors(value) or list(self._misformed(value))[:5]
+
+    def _misformed(self, value: Any) -> Iterator[SchemaError]:
+        for path in self.pointers:
+            for place, text in places(value, path):
+                if isinstance(text, str) and (why := misformed(text)):
+                    yield SchemaError(pointer(place), why)
 
     def broken(self, before: JsonObject | None, after: JsonObject) -> list[Broken]:
         """The invariants that do not hold of `after`, which follows `before`."""
@@ -88,7 +97,13 @@ class StateSchema:
 
     def append_only_paths(self) -> tuple[Path, ...]:
         """Maps whose keys may be added but not removed."""
-        return tuple(path for path, rule in self.fields.items() if rule.change_policy == "append-only")
+        return tuple(
+            path for path, rule in self.fields.items() if rule.change_policy in ("append-only", "ask")
+        )
+
+    def asking(self) -> tuple[Path, ...]:
+        """Maps of facts: another value from another source is for a person to decide."""
+        return tuple(path for path, rule in self.fields.items() if rule.change_policy == "ask")
 
     def governance(self) -> str:
         """Digest of who may write, delete and see which field: an edit of it is for a person to confirm."""
@@ -126,7 +141,11 @@ class StateSchema:
             return "required"
         kept = [node for node in chain[-2] if path[-1] not in node.get("properties", {})]
         kept += [node for end in chain[-1] for _, node in walk(end, ())]
-        return "append-only" if any(field_rule(one).change_policy == "append-only" for one in kept) else None
+        return (
+            "append-only"
+            if any(field_rule(one).change_policy in ("append-only", "ask") for one in kept)
+            else None
+        )
 
     def _chain(self, path: Path) -> list[list[JsonObject]]:
         """The schemas of the root and of each step of a concrete path, as far as the path is known."""
@@ -177,7 +196,14 @@ def _rule_problems(path: Path, node: JsonObject) -> Iterator[str]:
             yield f"{pointer(path)}: {key} must be a word, not {value!r}"
         elif key == "x-ttl-steps" and not (type(value) is int and value > 0):
             yield f"{pointer(path)}: {key} must be a whole number of steps above 0, not {value!r}"
-    if node.get("x-change-policy") == "append-only" and not isinstance(
-        node.get("additionalProperties"), dict
+    policy, entry = node.get("x-change-policy"), node.get("additionalProperties")
+    if policy in ("append-only", "ask") and not isinstance(entry, dict):
+        yield f"{pointer(path)}: {policy} is for keyed collections: additionalProperties with a schema"
+    elif (
+        policy == "ask"
+        and isinstance(entry, dict)
+        and not {"value", "source"} <= set(entry.get("properties", ()))
     ):
-        yield f"{pointer(path)}: append-only is for keyed collections: additionalProperties with a schema"
+        yield f"{pointer(path)}: ask is for entries with a `value` and a `source`"
+    if "x-format" in node and node.get("type") != "string":
+        yield f"{pointer(path)}: x-format is for texts: type string"

@@ -65,6 +65,8 @@ def _value(node: Any, level: int, turn: int) -> Any:
             return _object(node, level, turn)
         case "array":
             return _fitting(node, ([*_items(node, level, size)] for size in (_MAPS[level], 1, 2, 0)))
+        case "string" if "x-format" in node:
+            return _fitting(node, ("step:1",))
         case "string":
             spread = (_TEXTS[(3 * level + turn + n) % len(_TEXTS)] for n in range(len(_TEXTS)))
             return _fitting(node, (*spread, node.get("default")))

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from contracts.approvals import Approvals
+from contracts.authorities import Authority, EnvName, Exit
 from contracts.base import Frozen, JsonObject
 from contracts.commands import Command
 from contracts.intent import SECTIONS, IntentContract, Items
@@ -47,9 +48,7 @@ DEFAULT_ACTIONS = (
     "finish",
 )
 
-EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000_000)]
-Exit = Annotated[int, Field(ge=0, le=255)]
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -169,29 +168,6 @@ class Sandbox(Frozen):
     read: Many[Text] = Field(default=(), description="toolchains to mount read-only")
 
 
-class Authority(Frozen):
-    """A reading shown each step. It informs; it never passes or fails."""
-
-    use: Name = Field(description="reconciler: command, git, or an installed one's name")
-    run: CommandLine | None = Field(default=None, description="the command of `use: command`")
-    ok_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
-        default=(0,), description="exit codes of a good reading; any other makes it unknown"
-    )
-    max_bytes: Size = Field(default=4096, description="longest excerpt that is shown")
-    worklist: bool = Field(
-        default=False, description="each line is an item that is left to do; the count is progress"
-    )
-    timeout: Duration = Field(default=60.0, description="longest time of one reading")
-    network: bool = Field(default=False, description="whether the reading may use the network")
-    options: JsonObject = Field(default_factory=dict, description="settings of an installed reconciler")
-
-    @model_validator(mode="after")
-    def _complete(self) -> Authority:
-        if (self.use == "command") != (self.run is not None):
-            raise invalid("`use: command` needs `run`, and only it takes one")
-        return self
-
-
 class Actions(Frozen):
     """What the model may do."""
 
@@ -215,7 +191,11 @@ class Check(Frozen):
     role: Literal["goal", "guard"] = Field(
         description="goal: red before, green when done; guard: green before, must stay green"
     )
-    run: CommandLine = Field(description="a list is exec, a text is sh -c")
+    run: CommandLine | None = Field(default=None, description="a list is exec, a text is sh -c")
+    authority: Name | None = Field(
+        default=None,
+        description="in place of run: an authority of `use: ci`; passes when that says `passed` for the run's commit",
+    )
     pass_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
         default=(0,), description="exit codes that pass"
     )
@@ -244,6 +224,15 @@ class Check(Frozen):
     timeout: Duration = Field(default=900.0, description="longest time of one reading")
     idle: Duration = Field(default=600.0, description="longest time without output")
 
+    @model_validator(mode="after")
+    def _rests_on_one(self) -> Check:
+        if (self.run is None) == (self.authority is None):
+            raise invalid("a check has either `run`, its command, or `authority`, a reading that it rests on")
+        beside = {"name", "role", "authority", "baseline", "when"}
+        if self.authority and (extra := sorted(self.model_fields_set - beside)):
+            raise invalid(f"`{extra[0]}` says something of a command; this check rests on an authority")
+        return self
+
 
 class Budgets(Frozen):
     """Limits of a run. They survive restarts; reaching one ends the run with its own exit code."""
@@ -268,7 +257,7 @@ class Limits(Frozen):
 
     observation: _Limit = Field(default=24 * 1024, description="observation and correction together")
     view: _Limit = Field(default=16 * 1024, description="all views together")
-    state: _Limit = Field(default=16 * 1024, description="the state as JSON")
+    state: _Limit = Field(default=24 * 1024, description="the state as JSON")
 
 
 class StoreChoice(Frozen):
@@ -318,7 +307,9 @@ class Task(Frozen):
     limits: Limits = Field(default_factory=Limits, description="sizes within the prompt")
     approvals: Approvals = Field(default_factory=Approvals, description="what a person decides")
     commit_mode: Literal["staged", "optimistic", "dual"] = Field(
-        default="staged", description="when a step's state becomes the state"
+        default="staged",
+        description="when a patch becomes the state: once its action is proven, at once, or at once as desired and "
+        "once proven as confirmed",
     )
     layout: Literal["paper", "compact", "full"] = Field(
         default="full", description="how much the prompt says"
@@ -340,6 +331,14 @@ class Task(Frozen):
         return checks
 
     @model_validator(mode="after")
+    def _rests_on_known(self) -> Task:
+        for check in self.checks:
+            resting = self.authorities.get(check.authority) if check.authority else None
+            if check.authority and (resting is None or resting.use != "ci"):
+                raise invalid(f"check {check.name!r}: there is no authority {check.authority!r} of `use: ci`")
+        return self
+
+    @model_validator(mode="after")
     def _has_intent(self) -> Task:
         inline = [section for section in SECTIONS if getattr(self, section)]
         if self.goal is None and (inline or self.contract is None):
@@ -359,6 +358,16 @@ class Task(Frozen):
         """The settings of agent `name`, its `kind` filled in; without an entry, that agent's defaults."""
         config = self.agents.get(name, AgentConfig())
         return config if config.kind else config.model_copy(update={"kind": name})
+
+    @property
+    def judged_by(self) -> list[JsonObject]:
+        """What decides whether it is done: the checks, and the authorities that they rest on."""
+        resting = [self.authorities[each.authority] for each in self.checks if each.authority]
+        unset = [{"authority"} if each.authority is None else set() for each in self.checks]
+        checks = [
+            each.model_dump(mode="json", exclude=out) for each, out in zip(self.checks, unset, strict=True)
+        ]
+        return [*checks, *(each.model_dump(mode="json") for each in resting)]
 
     @property
     def branch(self) -> str:

@@ -69,6 +69,17 @@ def share(sizes: Sequence[int], room: int) -> list[int]:
     return given
 
 
+NO_WORSE = "no worse than at the start"
+
+
+def standing(passed: bool, why: str = "") -> str:
+    """How a check stands, in a word or two: green, red, or, of a guard that was red from the start and was accepted so,
+    still red and no worse."""
+    if passed and why.startswith(NO_WORSE):
+        return "red, no worse"
+    return "green" if passed else "red"
+
+
 def indented(text: str) -> str:
     """Every line moved in by one space. Data from outside is shown only so: what stands in the first column
     of a prompt was written by the controller, and a line of data can't pose as a heading."""

@@ -63,14 +63,14 @@ SPECS: dict[str, ActionSpec] = {
             closed(
                 {
                     "files": listed(
-                        closed({"path": _PATH, "from": _LINE, "to": _LINE}, ("path",)),
+                        closed({"path": _PATH, "from": _LINE, "to": _LINE, "at": _LINE}, ("path",)),
                         MAX_RANGES,
                     )
                 },
                 ("files",),
             ),
             "line ranges of up to 6 files, 400 lines or 12 KiB each; a large file without a range gives its "
-            "outline; path `artifact:ID` reads a kept output",
+            "outline; `at` reads a long line (`from`) on from that character; path `artifact:ID` reads a kept output",
         ),
         ActionSpec(
             "list_files",
@@ -171,11 +171,14 @@ SPECS: dict[str, ActionSpec] = {
                     "at": {"type": "string", "minLength": 2, "maxLength": 300},
                     "value": {"type": "string", "minLength": 1, "maxLength": 4000},
                     "why": {"type": "string", "minLength": 1, "maxLength": 1000},
+                    "source": {"type": "string", "minLength": 3, "maxLength": 200},
                 },
                 ("at", "why"),
             ),
             "proposes to the user what only they may change: /intent/goal, /intent/SECTION/ITEM (its id or number; `-` "
-            "adds one) or a locked /state/FIELD (value as JSON); without value it is removed",
+            "adds one) or a locked /state/FIELD (value as JSON); without value it is removed; at /schema/FIELD a "
+            "bounded field more for the state (value: its JSON Schema); `source` (step:N, artifact:ID, …) is what "
+            "speaks against it",
             effect="none",
             alone=True,
         ),
@@ -192,7 +195,7 @@ SPECS: dict[str, ActionSpec] = {
 EXAMPLES: dict[str, str] = {
     "read_files": '{"files":[{"path":"src/a.py","from":1,"to":120},{"path":"README.md"}]}',
     "list_files": '{"path":"src","depth":2}',
-    "search": '{"pattern":"text_type","paths":["src/**/*.py"]}',
+    "search": '{"pattern":"text_type|six","paths":["src/**/*.py"],"regex":true,"ignore_case":true}',
     "recall": '{"query":"tz naive","kinds":["state","output"],"limit":5}',
     "edit_files": '{"edits":[{"op":"replace","path":"a.py","old":"x = 1\\n","new":"x = 2\\n","count":1},'
     '{"op":"write","path":"b.py","content":"…"},{"op":"delete","path":"c.py"},'

@@ -22,7 +22,7 @@ _TRACES = tuple(
         r"^  ● [^\n]+\n.*?(?=^  ● |^Test Suites:|^(?:PASS|FAIL) |\Z)",  # jest
         r"^\s?FAIL  [^\n]+ (?:>|\[) [^\n]+\n.*?(?=^⎯|^\s?FAIL  |\Z)",  # vitest
         r"^  \d+\) [^\n]+\n {7}.*?(?=^  \d+\) |\Z)",  # mocha
-        r"^not ok \d+ - [^\n]*\n  ---\n.*?^  \.\.\.$",  # node:test, TAP
+        r"^not ok \d+(?: -)? [^\n]*\n  ---\n.*?^  \.\.\.$",  # node:test, TAP
         r"^✖ [^\n]+\n(?:[ ]{2,}[^\n]*\n|\n)+",  # node:test, spec
         r"^error(?:\[E\d+\])?: [^\n]+\n +--> .*?(?=^error|^warning|\Z)",  # rustc
         r"^Traceback \(most recent call last\):\n.*?^\S[^\n]*$(?:\n^\S[^\n]*$)?",  # Python

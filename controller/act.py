@@ -28,6 +28,7 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
         answer=staged.answer,
         head=staged.before.head or "HEAD",
         printed=staged.printed,
+        files=staged.files,
     )
     action = actions[staged.tool]
     if staged.resumed:

@@ -3,14 +3,12 @@ stands here once."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.base import JsonObject, canonical, digest
-from contracts.merge import merge
+from contracts.base import JsonObject
 from contracts.outcomes import Outcome
-from contracts.queue import DID_NOT, HAPPENED, Entry, UserNote
+from contracts.queue import DID_NOT, HAPPENED, Entry
 from contracts.record import (
     DAY,
     AuditRow,
@@ -18,6 +16,7 @@ from contracts.record import (
     Correction,
     Halt,
     LaunchFacts,
+    Observation,
     RunRecord,
     Spend,
     Staged,
@@ -25,7 +24,6 @@ from contracts.record import (
 from contracts.reply import Usage
 from contracts.secret_scan import redact_json
 from contracts.text import cut
-from contracts.veil import veiled
 from contracts.verdicts import (
     Allow,
     Change,
@@ -42,7 +40,7 @@ from contracts.verdicts import (
     Unknown,
     Verified,
 )
-from controller import audit
+from controller import audit, modes
 from controller.confirm import park, timely
 from controller.standstill import latest, moved, repeated
 
@@ -158,7 +156,8 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
             if halt:
                 record = record.model_copy(update={"progress": progress, "halt": halt})
                 return record, row.model_copy(update={"outcome": str(halt.outcome)})
-            return record.model_copy(update={"staged": staged, "failures": 0, "progress": progress}), None
+            record = record.model_copy(update={"staged": staged, "failures": 0, "progress": progress})
+            return modes.taken(record, row)
         case Reject():
             return _rejected(record, verdict.layer, verdict.code, verdict.say, verdict.excerpt, row)
         case Confirm():
@@ -254,8 +253,10 @@ def _verified(
         case Refuted() as refuted:
             row = row.model_copy(update={"tool_result": refuted.code})
             layer = "checks" if staged.tool == "finish" else "evidence"
-            counted = record.rejections if staged.tool == "finish" else record.rejections - 1
-            record = record.model_copy(update={"rejections": counted})
+            counted = record.rejections + (staged.tool == "finish")
+            if observation := modes.failed(staged, refuted):
+                return _observed(record.model_copy(update={"rejections": counted}), observation, row)
+            record = record.model_copy(update={"rejections": counted - 1})
             return _rejected(record, layer, refuted.code, refuted.say, refuted.excerpt, row)
         case Pending() as pending:
             halt = Halt(
@@ -293,48 +294,30 @@ def _unknown(
 def _proven(
     record: RunRecord, staged: Staged, change: Verified, tree: Tree, row: AuditRow
 ) -> tuple[RunRecord, AuditRow]:
-    """The candidate becomes Σ, O is replaced, the correction is gone."""
+    """Evidence holds: O is replaced, the correction is gone, and Σ is what the mode makes of it."""
     observation = change.observation
     if observation is not None:
         more = {"diff": tree.diff or observation.diff, "forgot": staged.forgotten.say}
         observation = observation.model_copy(update=more)
-    spent = record.spent
-    record = record.model_copy(
-        update={
-            "state": merge(staged.candidate, {"view": tree.views}) if tree.views else staged.candidate,
-            "ages": staged.forgotten.ages,
-            "intent": staged.intent or record.intent,
-            "observation": observation,
-            "notes": _left(record, staged.candidate),
-            "correction": None,
-            "staged": None,
-            "rejections": 0,
-            "failures": 0,
-            "spent": spent.model_copy(update={"steps": spent.steps + 1}),
-            "progress": moved(record.progress, record.step, change.moved),
-        }
-    )
-    row = row.model_copy(
-        update={
-            "extra": row.extra | audit.became(staged, tree.views),
-            "state_bytes": audit.size(record.state),
-            "observation_bytes": audit.size(observation.model_dump()) if observation else 0,
-            "digests": row.digests | {"state": digest(veiled(record.state, staged.secrets))},
-        }
-    )
+    record, row = modes.shown(record, staged, tree.views, row)
+    record, row = _observed(record, observation, row)
+    progress = moved(record.progress, record.step, change.moved)
+    record = record.model_copy(update={"rejections": 0, "progress": progress})
     if not change.finished:
         return record, row
-    say = str(staged.args.get("summary", ""))[:2000]
-    halt = Halt(outcome=Outcome.completed, cause="all checks are green", say=say, step=record.step)
+    halt = Halt(
+        outcome=Outcome.completed, cause="all checks are green", say=audit.summed_up(staged), step=record.step
+    )
     return _halted(record, halt, row)
 
 
-def _left(record: RunRecord, state: dict[str, Any]) -> tuple[UserNote, ...]:
-    """The notes that the state does not name yet."""
-    if not record.notes:
-        return ()
-    words = set(re.findall(r"user-note-\d+", canonical(state).decode()))
-    return tuple(note for note in record.notes if note.id not in words)
+def _observed(
+    record: RunRecord, observation: Observation | None, row: AuditRow
+) -> tuple[RunRecord, AuditRow]:
+    """The step is over, and O what came of it."""
+    over = {"observation": observation, "correction": None, "staged": None, "failures": 0}
+    size = audit.size(observation.model_dump()) if observation else 0
+    return record.model_copy(update=over), row.model_copy(update={"observation_bytes": size})
 
 
 def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState], dict[str, int] | None]:
@@ -348,6 +331,7 @@ def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState],
             role=reading.role,
             baseline=old.baseline if old else reading.passed,
             baseline_counts=old.baseline_counts if old else reading.counts,
+            start=old.start if old else None,
             passed=reading.passed,
             why=reading.why[:300],
             counts=reading.counts,
@@ -379,7 +363,7 @@ def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord,
 def _stopped(before: RunRecord, record: RunRecord, row: AuditRow | None) -> tuple[RunRecord, AuditRow | None]:
     """A person's wish to stop takes effect where a step ends, or before the next launch."""
     halt = _asked_to_stop(before)
-    if row is None or record.halt is not None or halt is None:
+    if row is None or record.halt is not None or record.staged is not None or halt is None:
         return record, row
     return _halted(record, halt, row)
 

@@ -22,17 +22,16 @@ from contracts.explain import Checker
 from contracts.grammar import describe, specs
 from contracts.intent import IntentContract
 from contracts.paths import PathPolicy
-from contracts.ports import Agent, Reconciler, Runner, Store
+from contracts.ports import Agent, Given, Reconciler, Runner, Store
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
-from contracts.state import StateSchema
 from contracts.task import AgentConfig, Check, Task, price_known
 from controller.contract_folder import contract_of
-from controller.given import given
+from controller.given import given, tokens
 from controller.memory.asked import RunMemory
 from controller.rig import Rig, Watch
-from controller.schema_chain import schemas_of
+from controller.schema_chain import current_schema, grown_folder, schemas_of
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
@@ -95,10 +94,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     kind = found("agents", config.kind or name)
     intent = contract.intent or IntentContract.from_goal(task.goal or "")
     try:
-        schema = (
-            StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
-        )
-        schema.initial()
+        schema = current_schema(loaded)
         schemas = schemas_of(loaded, schema)
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
@@ -131,7 +127,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
             "intent": digest(intent.model_dump_json()),
             "schema": digest(schema.source),
             "rules": schema.governance(),
-            "checks": digest([check.model_dump(mode="json") for check in task.checks]),
+            "checks": digest(task.judged_by),
         },
         checkers={spec.name: Checker(spec.args) for spec in allowed},
         schemas=schemas,
@@ -152,10 +148,11 @@ def policy(loaded: LoadedTask) -> PathPolicy:
     inside = places.base.relative_to(places.repo) if places.base.is_relative_to(places.repo) else Path()
     return PathPolicy(
         scope=task.workspace.scope,
-        protected=(*task.workspace.protected, loaded.path.name, *_reports(task)),
+        protected=(*task.workspace.protected, loaded.path.name),
         pins=tuple(dict.fromkeys(pinned)),
         may_edit=tuple(edit for check in task.checks for edit in check.may_edit),
         secrets=task.workspace.allow_secrets,
+        reports=_reports(task),
         prefix="" if str(inside) == "." else inside.as_posix(),
     )
 
@@ -196,7 +193,7 @@ def pins(check: Check) -> tuple[str, ...]:
     """What a check rests on: what the task says, the programs that it runs and the runners' configuration; where
     the task says nothing, for a guard also the paths in its argv (those of a goal are often the very files that
     must change). An empty list in the task means none at all; `may_edit` releases single ones."""
-    if check.pins == ():
+    if check.pins == () or check.run is None:
         return ()
     words = check.run.split() if isinstance(check.run, str) else list(check.run)
     pinned = [words[0]] if "/" in words[0] else []
@@ -239,7 +236,7 @@ def assemble(
     runtime = places.runtime
     env = child_environment({}, base=environ)
     plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, runtime, env, environ)
-    secrets = given(task.agent_config(name), environ, places.base)
+    secrets = given(task.agent_config(name), environ, places.base) | tokens(task, environ)
     redact = Redactor(secrets)
     artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
     watch = watch or Watch()
@@ -259,6 +256,7 @@ def assemble(
         limits=task.limits,
         redactor=redact,
         boxed=box.for_,
+        schemas=grown_folder(loaded),
         memory=RunMemory(task.name, store, artifacts, law.fields),
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
@@ -266,7 +264,7 @@ def assemble(
         task=replace(law, agent=made.profile, redactor=redact),
         agent=made,
         actions=Tools(context, workspace, task.name, tuple(spec.name for spec in law.specs)),
-        readers=_readers(task, workspace, box, context, redact),
+        readers=_readers(task, workspace, box, context, redact, environ),
         store=store,
         workspace=workspace,
         artifacts=artifacts,
@@ -281,7 +279,6 @@ def accepted(task: Task) -> None:
     """What the grammar knows and this version can't do yet is refused by name, never ignored. Raises
     ConfigError."""
     refused = [
-        (task.commit_mode != "staged", f"commit_mode: {task.commit_mode}", "write `commit_mode: staged`"),
         (task.repeat != "never", "repeat: on-change", "write `repeat: never`, and use `run --new`"),
         (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
     ]
@@ -342,6 +339,7 @@ def _readers(
     box: SandboxPlan,
     context: ActionContext,
     redact: Redactor,
+    environ: Mapping[str, str],
 ) -> tuple[Reconciler, ...]:
     repo, root, env = workspace.work, context.cwd, context.env
     git = found("reconcilers", "git")(repo.reader(), version_file=_version_file(task), redactor=redact)
@@ -365,10 +363,18 @@ def _readers(
                     timeout=authority.timeout,
                 )
             )
+        elif hasattr(made, "given"):
+            boxed = box.for_(authority.network)
+            asked = Given(name, authority, task.workspace.base, environ, boxed, root, env, redact.redact_text)
+            readers.append(made.given(asked))
         elif authority.use != "git":
             readers.append(made(name, **authority.options))
-    checker, alone = found("reconcilers", "check"), box.for_(False)
+    checker, resting, alone = found("reconcilers", "check"), found("reconcilers", "resting"), box.for_(False)
+    known = {reader.name: reader for reader in readers}
     for check in task.checks:
+        if check.authority is not None:
+            readers.append(resting(check, known[check.authority]))
+            continue
         readers.append(checker(check, pins=pins(check), cwd=root, env=env, runner=alone, git=repo.reader()))
     return tuple(readers)
 

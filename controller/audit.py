@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contracts.base import JsonObject, canonical
-from contracts.queue import Decision, Entry, PostBody
+from contracts.queue import Decision, Entry, Post, PostBody, StopRequest
 from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord, Staged
 from contracts.text import line
 from contracts.veil import veiled
@@ -50,7 +50,10 @@ def outputs(change: Verified) -> dict[str, str]:
 
 
 def patched(staged: Staged) -> dict[str, Any]:
-    """The patch of a staged transition as it may be read, and its size."""
+    """The patch of a staged transition as it may be read, and its size; nothing where it stands in the row that said
+    that it became Σ."""
+    if staged.mode != "staged":
+        return {}
     patch = staged.transition.get("state_patch")
     shown = veiled(patch, staged.secrets) if isinstance(patch, dict) else patch
     return {"state_patch": shown, "patch_bytes": size(patch)}
@@ -62,12 +65,20 @@ def became(staged: Staged, views: JsonObject) -> JsonObject:
     gone = staged.forgotten
     forgot = {"forgot": gone.patch, "evicted": gone.values} if gone.patch else {}
     changed = {name: each for name in ("changed", "intent") if (each := getattr(staged, name)) is not None}
-    return forgot | changed | ({"views": views} if views else {})
+    more = {name: each for name in ("superseded", "unproven") if (each := getattr(staged, name))}
+    return forgot | changed | more | ({"views": views} if views else {})
+
+
+def summed_up(staged: Staged) -> str:
+    """What a run that is completed says: the agent's summary, and which success criteria no check proved."""
+    say = str(staged.args.get("summary", ""))[:2000]
+    left = line("; ".join(staged.unproven), 600)
+    return f"{say} (not provable by a check: {left})" if left else say
 
 
 def heard(before: RunRecord, after: RunRecord, row: AuditRow | None) -> tuple[RunRecord, AuditRow | None]:
     """What people said goes into the row that is written with it; without a row it is kept for the next one."""
-    said = (*after.said, *people(before))
+    said = (*after.said, *(_said(post.body) for post in consumed(before, after)))
     if row is None:
         return after.model_copy(update={"said": said[-MAX_SAID:]}), None
     extra = row.extra
@@ -76,6 +87,12 @@ def heard(before: RunRecord, after: RunRecord, row: AuditRow | None) -> tuple[Ru
     return after.model_copy(update={"said": ()}), row.model_copy(
         update={"human_events": said + row.human_events, "extra": extra}
     )
+
+
+def consumed(before: RunRecord, after: RunRecord) -> tuple[Post, ...]:
+    """The words that a write takes in: all, but a wish to stop waits until the step is over."""
+    over = after.staged is None or after.halt is not None
+    return tuple(post for post in before.inbox if over or not isinstance(post.body, StopRequest))
 
 
 def people(record: RunRecord) -> tuple[str, ...]:

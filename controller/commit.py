@@ -12,10 +12,12 @@ from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
 from contracts.verdicts import Change, Gated, Proven, Refuted, Reserved, Verified
+from controller import audit
 from controller.advance import Tree, advance
 from controller.rig import Fence
 
 DIFF_BYTES = 16 * 1024
+USD = "usd_per_step"  # the limit of approvals.boundaries
 REPLY_TOKENS = 4_000  # reserved for the answer of a launch
 REPLY_USD_MICRO = 250_000  # reserved for a launch of unknown price: a quarter of a dollar
 
@@ -31,7 +33,7 @@ async def commit(record: RunRecord, change: Change, fence: Fence) -> RunRecord:
     after, row = advance(record, change, tree, digests, wall=fence.lap(), now=fence.clock())
     if row is not None:
         row = row.model_copy(update={"durations": _rounded({**row.durations, **fence.took})})
-    consumed = [post.id for post in record.inbox]
+    consumed = [post.id for post in audit.consumed(record, after)]
     stored = await fence.store.swap(after, row, fence.lease, consumed)
     fence.took["commit"] = fence.took.get("commit", 0.0) + time.monotonic() - began
     return stored
@@ -64,6 +66,11 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
         today = (spent.today(prompt.at) + (usage.usd_micro or 0)) / 1e6
         if today > budgets.usd_per_day:
             return Reserved(halt=_tomorrow(record, prompt.at, budgets.usd_per_day))
+    most = task.task.approvals.usd_per_step
+    if most is not None and (cost := (usage.usd_micro or 0) / 1e6) > most:
+        say = f"the next step may cost ${cost:.2f}; more than ${most:g} needs a person: raise approvals.boundaries"
+        halt = Halt(outcome=Outcome.blocked, cause=USD, say=say, limit=USD, value=most, step=record.step)
+        return Reserved(halt=halt)
     for name, needed, limit in limits:
         if needed > limit:
             say = f"budgets.{name} is used up ({_used(name, record)} of {limit:g}): raise it in the task to go on"
@@ -97,11 +104,12 @@ def _tomorrow(record: RunRecord, now: float, limit: float) -> Halt:
 
 def _stuck(record: RunRecord, limit: int) -> Halt | None:
     """The halt when rejections in a row have reached `limit`."""
-    last = record.correction
-    if record.rejections < limit or last is None:
+    if record.rejections < limit:
         return None
-    say = f"{record.rejections} replies in a row were rejected; the last: {last.code}: {last.say[:300]}"
-    return Halt(outcome=Outcome.stuck, cause=last.code, say=say, step=record.step)
+    last, seen = record.correction, record.observation
+    code, why = (last.code, f"{last.code}: {last.say}") if last else ("rejections", seen.head if seen else "")
+    say = f"{record.rejections} replies in a row were rejected; the last: {why[:340]}"
+    return Halt(outcome=Outcome.stuck, cause=code, say=say, step=record.step)
 
 
 def _price(record: RunRecord, prompt: Prompt, task: Charter) -> int:

@@ -11,6 +11,8 @@ from contracts.approvals import Boundary
 from contracts.base import JsonObject, digest
 from contracts.changes import GROWTH, BadChange, Proposed, proposed
 from contracts.charter import Charter
+from contracts.conflicts import Conflict, clashes, told
+from contracts.criteria import Criterion, unproven
 from contracts.grammar import globs_of, inner_actions, paths_of
 from contracts.intent import in_force
 from contracts.outcomes import Outcome
@@ -25,15 +27,15 @@ from contracts.verdicts import Allow, Confirm, Reject, Stop, Verdict
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
 
 
-def crossed(tool: str, args: JsonObject, task: Charter) -> str:
+def crossed(staged: Staged, task: Charter) -> str:
     """The boundary that this action is beyond, in words; empty for none."""
     for boundary in task.task.approvals.boundaries:
-        if said := _crossed(boundary, tool, args):
+        if said := _crossed(boundary, staged.tool, staged.args, staged.before.files):
             return said
     return ""
 
 
-def _crossed(boundary: Boundary, tool: str, args: JsonObject) -> str:
+def _crossed(boundary: Boundary, tool: str, args: JsonObject, files: tuple[str, ...]) -> str:
     inner = [*inner_actions(tool, args)]
     if boundary.tool and boundary.tool in (tool, *(name for name, _ in inner)):
         return f"{boundary.tool} needs a person's yes"
@@ -43,7 +45,7 @@ def _crossed(boundary: Boundary, tool: str, args: JsonObject) -> str:
             if name == "run" and fnmatchcase(command, boundary.run):
                 return f"command {command} needs a person's yes"
     if boundary.paths:
-        named = [path for path in paths_of(tool, args) if matches(path, boundary.paths)]
+        named = [path for path in files if matches(path, boundary.paths)]
         if named or (globs := globs_of(tool, args)):
             what = named[0] if named else globs[0]
             return f"a change of {what} needs a person's yes ({', '.join(boundary.paths)})"
@@ -78,7 +80,7 @@ def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[st
             found["head"] = head
     if globs_of(tool, args):
         found["head"] = head
-    return found | {FILE + path: head for path in paths_of(tool, args)}
+    return found | {FILE + path: head for path in staged.before.files}
 
 
 def change_of(
@@ -88,9 +90,10 @@ def change_of(
     if tool != "request_change" or task.spec(tool) is None or task.arguments(tool, args):
         return None
     state = candidate if isinstance(candidate, dict) else record.state
+    origin = f"step:{record.run}/{record.step + 1}"  # where it will stand in the audit once it is approved
     try:
         longest = size(task.intent.render()) + GROWTH
-        return proposed(args, state, in_force(record.intent, task.intent), task.schema, record.run, longest)
+        return proposed(args, state, in_force(record.intent, task.intent), task.schema, origin, longest)
     except BadChange as error:
         return Reject(layer="intent", code="intent.change", say=str(error))
 
@@ -99,29 +102,71 @@ def needed(
     record: RunRecord, staged: Staged, now: float, change: Proposed | None, task: Charter
 ) -> Verdict | None:
     """The verdict that parks what a person must decide on; None when nobody need be asked."""
+    clash = clashes(task.schema, record.state, staged.transition["state_patch"])
+    if clash and (change is not None or staged.tool == "ask"):
+        return _apart(clash)
     if staged.tool == "ask":
         why = str(staged.args.get("question", ""))
         return parked(record, staged, now, "ask", why, task, on={})
     if change is not None:
-        why = f"{change.say} (because {staged.args.get('why', '')})"
-        return parked(record, staged, now, "change", why, task, on={}, diff=change.diff)
-    if beyond := crossed(staged.tool, staged.args, task):
+        why, against = f"{change.say} (because {staged.args.get('why', '')})", staged.args.get("source")
+        kind: EntryKind = "conflict" if against else "change"
+        why = f"{against} speaks against it: {why}" if against else why
+        return parked(record, staged, now, kind, why, task, on={}, diff=change.diff)
+    beyond = crossed(staged, task)
+    if clash:
+        why = f"two sources disagree on {', '.join(each.at for each in clash)}"
+        why += f"; and {beyond}" if beyond else ""
+        return parked(record, staged, now, "conflict", why, task, diff=told(clash))
+    if beyond:
         return parked(record, staged, now, "approval", beyond, task)
+    if staged.tool == "finish" and (left := [each for each in open_criteria(record, task) if each.locked]):
+        why = f"no check proves {'; '.join(map(str, left))}: look yourself whether it holds"
+        return parked(record, staged, now, "approval", why, task, on={"head": staged.before.head})
     if task.planning:
         return parked(record, staged, now, "plan", "planned", task, on={"head": staged.before.head})
     return None
 
 
-def granted(entry: Entry, staged: Staged, change: Proposed | None) -> Allow | Reject:
+def _apart(clash: tuple[Conflict, ...]) -> Reject:
+    say = (
+        f"{', '.join(each.at for each in clash)} would be overwritten from another source, which is a question of its "
+        "own: leave it out of this state_patch"
+    )
+    return Reject(layer="intent", code="intent.conflict", say=say)
+
+
+def open_criteria(record: RunRecord, task: Charter) -> tuple[Criterion, ...]:
+    """The success criteria in force that no check proves."""
+    return unproven(in_force(record.intent, task.intent), task.checks)
+
+
+def marked(record: RunRecord, staged: Staged, task: Charter) -> Staged:
+    """The transition with what is written down beside it: facts that it replaces, criteria that nothing proves."""
+    clash = clashes(task.schema, record.state, staged.transition["state_patch"])
+    left = open_criteria(record, task) if staged.tool == "finish" else ()
+    return staged.model_copy(
+        update={"superseded": {each.at: each.old for each in clash}, "unproven": tuple(map(str, left))}
+    )
+
+
+def granted(
+    record: RunRecord, entry: Entry, staged: Staged, change: Proposed | None, task: Charter
+) -> Allow | Reject:
     """What a person said yes to, allowed; unless it would change something else now than they were shown."""
-    if change is not None and change.diff != entry.diff:
+    clash = told(clashes(task.schema, record.state, staged.transition["state_patch"]))
+    shown = entry.diff if change is not None or entry.kind == "conflict" else ""
+    if shown != (change.diff if change is not None else clash):
         return _no(entry, "moved", "what it changes is another value now")
-    intent = change.intent.model_dump(mode="json", exclude_none=True) if change and change.intent else None
+    intent = (
+        change.intent.model_dump(mode="json", exclude_defaults=True) if change and change.intent else None
+    )
     said = {
         "entry": entry.id,
         "answer": entry.answer,
         "intent": intent,
         "changed": change.patch if change else None,
+        "files": change.files if change else {},
     }
     return Allow(staged=staged.model_copy(update=said))
 
@@ -140,10 +185,14 @@ def parked(
     """The verdict that parks a staged transition. With `on_blocked: continue` the run goes on with other work; what
     comes a second time then means that there is none."""
     approvals, waiting = task.task.approvals, [entry for entry in record.queue if entry.status == "open"]
-    twin = next((entry for entry in waiting if entry.action_hash == staged.action_hash), None)
+    hash = digest(staged.transition) if kind == "conflict" else staged.action_hash  # as Entry.subject
+    twin = next((entry for entry in waiting if entry.action_hash == hash), None)
     if twin is not None:
         say = f"nothing is left to do but what waits for a person: {twin.id}: {twin.why}"
         return Stop(outcome=Outcome.blocked, cause=twin.kind, say=say[:2000], entry=twin.id)
+    if kind == "conflict" and (same := next((entry for entry in waiting if entry.diff == diff), None)):
+        say = f"{same.id} waits for a person with the same already: leave it out of your state_patch"
+        return Reject(layer="intent", code="intent.conflict", say=say)
     if len(waiting) >= MAX_QUEUE:
         say = f"{MAX_QUEUE} things wait for a person already: go on with what needs none"
         return Reject(layer="policy", code="policy.queue_full", say=say)
@@ -152,7 +201,7 @@ def parked(
         kind=kind,
         step=record.step,
         transition=staged.transition,
-        action_hash=staged.action_hash,
+        action_hash=hash,
         why=why[:2000],
         basis=basis(staged.tool, staged.args, staged, task) if on is None else on,
         target=", ".join((*paths_of(staged.tool, staged.args), *globs_of(staged.tool, staged.args)))[:400],
@@ -210,7 +259,7 @@ def timely(record: RunRecord, now: float) -> RunRecord:
 
 def stale(entry: Entry, fresh: Readings) -> Reject | None:
     """Why a person's yes holds no more; None when it does."""
-    if digest(entry.transition.get("action")) != entry.action_hash:
+    if digest(entry.subject) != entry.action_hash:
         return _no(entry, "changed", "the action is not the one that was approved")
     if entry.kind != "ask" and entry.expires is not None and fresh.at > entry.expires:
         return _no(entry, "expired", "the approval came too late or was not used in time")

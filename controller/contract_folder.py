@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from contracts.base import JsonObject, digest
+from contracts.criteria import criteria
 from contracts.errors import ConfigError
 from contracts.intent import IntentContract
 from controller import yamltree
@@ -59,16 +60,29 @@ def contract_of(loaded: LoadedTask) -> Contract:
     `intent` is never None. Raises ConfigError when it stands in both, or a file is missing or damaged."""
     own = loaded.task.intent()
     folder = folder_of(loaded)
+    if own is not None and (wrong := _no_checks(own, loaded)):
+        raise loaded.error(wrong, "success_criteria")
     if folder is None:
         return Contract(intent=own)
     found = read_contract(folder, required=() if own else (INTENT,))
     if own is None:
+        if found.intent is not None and (wrong := _no_checks(found.intent, loaded)):
+            raise ConfigError(wrong, where=str(folder / INTENT))
         return found
     if found.intent is not None:
         raise loaded.error(
             f"the goal stands here and in {loaded.task.contract}/{INTENT}", "goal", hint="keep one of them"
         )
     return replace(found, intent=own)
+
+
+def _no_checks(intent: IntentContract, loaded: LoadedTask) -> str:
+    """The proof of a criterion that is no check of the task; empty when there is none."""
+    names = [check.name for check in loaded.task.checks]
+    for each in criteria(intent, names):
+        if each.unknown:
+            return f"success criterion {each}: its proof {each.unknown[0]!r} is no check; there are {', '.join(names)}"
+    return ""
 
 
 def json_object(path: Path) -> JsonObject:

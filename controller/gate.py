@@ -15,6 +15,7 @@ from contracts.forget import Forgotten, forget
 from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import depth, merge, removed_paths, touched_paths, without
 from contracts.outcomes import Outcome
+from contracts.paths import reached
 from contracts.queue import Entry
 from contracts.readings import CommandReading, GitReading, Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
@@ -24,11 +25,13 @@ from contracts.veil import veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller.charge import facts
 from controller.conceal import conceal, heard
-from controller.confirm import change_of, granted, needed, stale
+from controller.confirm import change_of, granted, marked, needed, stale
+from controller.modes import claimed
 from controller.standstill import fingerprint
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
+UNWRITABLE = ("envelope.depth", "envelope.json")  # of such a reply only the text is kept
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
 EDITS = (
@@ -62,9 +65,11 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     verdict = (
         _reply(record, fresh, reply) or hostile(record, fresh) or judge(record, seen, fresh, transition, task)
     )
-    if isinstance(verdict, Reject) and verdict.excerpt:  # what it quotes is shown in the next prompt
-        clear = task.redactor.redact_text(verdict.excerpt)
-        verdict = verdict.model_copy(update={"excerpt": clear})
+    if isinstance(verdict, Reject) and verdict.code in UNWRITABLE:
+        transition = None
+    if isinstance(verdict, Reject):  # what it quotes is shown in the next prompt
+        clear = task.redactor.redact_text
+        verdict = verdict.model_copy(update={"say": clear(verdict.say), "excerpt": clear(verdict.excerpt)})
     told = Gated(
         verdict=verdict,
         launch=facts(record, reply, task),
@@ -138,11 +143,14 @@ def judge(
         return refused
     whole = {"state_patch": patch, "action": {"tool": tool, "args": args}}
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
-    staged = _staged(record, step, fresh, whole, candidate, gone, task)
     proposal = change if isinstance(change, Proposed) else None
+    staged = _staged(record, step, fresh, whole, candidate, gone, task).model_copy(
+        update=claimed(record, kept, gone, candidate, proposal.patch if proposal else None, task)
+    )
+    staged = marked(record, staged, task)
     if entry is None:
         return needed(record, staged, fresh.at, proposal, task) or Allow(staged=staged)
-    return granted(entry, staged, proposal)
+    return granted(record, entry, staged, proposal, task)
 
 
 # ---- the reply itself -------------------------------------------------------------------------------------
@@ -358,7 +366,7 @@ def _staged(
         action_hash=digest(action),
         fingerprint=fingerprint(action, record.observation, candidate),
         proof=_proof(tool, spec.effect if spec else "none", task),
-        before=_before(git),
+        before=_before(git, tool, action["args"]),
         policy=task.paths,
         forgotten=gone,
         secrets=task.schema.secrets,
@@ -381,7 +389,10 @@ def _proof(tool: str, effect: str, task: Charter) -> Need:
     return Need()
 
 
-def _before(git: GitReading | None) -> Before:
+def _before(git: GitReading | None, tool: str, args: JsonObject) -> Before:
+    links = git.links if git else {}
+    files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
     if git is None:
-        return Before(head="", tree="")
-    return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), basis={"head": git.head})
+        return Before(head="", tree="", files=tuple(files))
+    dirty, basis = tuple(sorted(git.dirty)), {"head": git.head}
+    return Before(head=git.head, tree=git.tree, dirty=dirty, files=tuple(files), basis=basis)

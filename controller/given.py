@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts.task import AgentConfig
+from contracts.task import AgentConfig, Task
 
 CREDENTIALS = (
     "ANTHROPIC_API_KEY",
@@ -41,3 +41,9 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, str(name))
     elif isinstance(value, str) and len(value) >= 20:
         yield key, value
+
+
+def tokens(task: Task, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every token that an authority is read with, by its variable's name: never to be stored or shown."""
+    named = (authority.ci.token_env for authority in task.authorities.values() if authority.use == "ci")
+    return {name: environ[name].strip() for name in named if name and environ.get(name, "").strip()}

@@ -8,8 +8,9 @@ from typing import cast
 
 import orjson
 
-from contracts.base import JsonObject, digest
+from contracts.base import JsonObject, canonical, digest
 from contracts.forget import Ages, aged
+from contracts.intent import IntentContract
 from contracts.merge import difference, merge
 from contracts.queue import Entry
 from contracts.record import AuditRow, RunRecord, Spend
@@ -18,9 +19,9 @@ from contracts.reply import Usage
 
 @dataclass(frozen=True)
 class Version:
-    """Σ after one committed step or migration: `patch` made it, `row` says so. `sound` is whether the digest in the
-    row is that of `state`: byte for byte the state that was stored then, less what is never shown. `number` is the
-    version of its schema, `ages` are those of everything in it."""
+    """Σ after one committed step or migration: `patch` made it, `row` says so. `sound` is whether the digests in the
+    row are those of `state` and of what is `confirmed` of it: byte for byte what was stored then, less what is never
+    shown. `number` is the version of its schema, `ages` are those of everything in it."""
 
     step: int
     at: float
@@ -30,6 +31,7 @@ class Version:
     sound: bool = True
     number: int = 1
     ages: Ages = field(default_factory=dict)
+    confirmed: JsonObject | None = None
 
 
 def opening(rows: Iterable[AuditRow]) -> RunRecord | None:
@@ -41,8 +43,19 @@ def opening(rows: Iterable[AuditRow]) -> RunRecord | None:
 
 
 def committed(row: AuditRow) -> bool:
-    """Whether this row's patch became Σ."""
-    return row.kind == "step" and "state" in row.digests and isinstance(row.state_patch, dict)
+    """Whether this row's patch became Σ: the row of the evidence, or in another mode than `staged` that of the
+    verdict."""
+    return row.kind in ("step", "reply") and "state" in row.digests and isinstance(row.state_patch, dict)
+
+
+def known(
+    confirmed: JsonObject | None, before: JsonObject, after: JsonObject, row: AuditRow
+) -> JsonObject | None:
+    """What is confirmed of Σ `after` the row where that is not all of it, from what was `before`."""
+    if row.extra.get("mode") != "dual":
+        return None
+    found = merge(before if confirmed is None else confirmed, row.extra.get("confirmed", {}))
+    return None if canonical(found) == canonical(after) else cast(JsonObject, found)
 
 
 def became(state: JsonObject, row: AuditRow) -> JsonObject:
@@ -52,9 +65,8 @@ def became(state: JsonObject, row: AuditRow) -> JsonObject:
         return cast(JsonObject, kept["state"]) if isinstance(kept, dict) else {}
     if row.kind == "migration":
         return cast(JsonObject, row.extra.get("state", state))
-    if not committed(row):
-        return state
-    state = cast(JsonObject, merge(state, row.state_patch))
+    if committed(row):
+        state = cast(JsonObject, merge(state, row.state_patch))
     if forgot := row.extra.get("forgot"):  # what the controller let go of
         state = cast(JsonObject, merge(state, forgot))
     if changed := row.extra.get("changed"):  # what a person agreed to
@@ -68,6 +80,7 @@ def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
     """Σ from the opening on, after each committed step and each migration, oldest first."""
     state: JsonObject = {}
     ages: Ages = {}
+    confirmed: JsonObject | None = None
     number, steps = 1, 0
     for row in rows:
         before, state = state, became(state, row)
@@ -77,13 +90,17 @@ def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
             number = kept.get("state_version", 1)
             ages = {name: (each[0], each[1]) for name, each in kept.get("ages", {}).items()}
             yield Version(step=0, at=row.at, patch={}, state=state, row=row, number=number, ages=ages)
-        elif committed(row) or row.kind == "migration":
+        elif "state" in row.digests:
             number = row.extra.get("to", number) if row.kind == "migration" else number
             patch = row.state_patch if committed(row) else cast(JsonObject, difference(before, state))
-            sound = digest(state) == row.digests.get("state")
+            confirmed = known(confirmed, before, state, row)
+            now = digest(state)
+            sound = now == row.digests["state"]
+            sound &= (now if confirmed is None else digest(confirmed)) == row.digests.get("confirmed", now)
             steps += committed(row)
-            ages = aged(ages, before, state, patch, steps)
-            yield Version(row.step, row.at, patch, state, row, sound, number, ages)
+            if committed(row) or row.kind == "migration":
+                ages = aged(ages, before, state, patch, steps)
+            yield Version(row.step, row.at, patch, state, row, sound, number, ages, confirmed)
 
 
 def queued(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:
@@ -103,12 +120,20 @@ def intended(rows: Iterable[AuditRow]) -> JsonObject | None:
     return found
 
 
-def migrated_to(rows: Iterable[AuditRow]) -> dict[str, str]:
-    """The digests of the schema that the last migration led to; empty when there was none."""
+def contracted(rows: Iterable[AuditRow]) -> IntentContract | None:
+    """The contract as the task had it when the run was opened, or when an edit of it was last accepted; None when it
+    is not kept."""
+    found: JsonObject | None = None
+    for row in rows:
+        found = row.extra.get("contract", found)
+    return None if found is None else IntentContract.model_validate(found)
+
+
+def agreed(rows: Iterable[AuditRow]) -> dict[str, str]:
+    """The digests of what was taken over since the opening: by migrations, and of edits of the task."""
     found: dict[str, str] = {}
     for row in rows:
-        if row.kind == "migration":
-            found = cast(dict[str, str], row.extra.get("digests", found))
+        found |= row.extra.get("digests", {})
     return found
 
 

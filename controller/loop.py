@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import anyio
 from anyio.abc import TaskGroup
 
-from contracts.errors import Interrupted
+from contracts.errors import Interrupted, Moved
 from contracts.outcomes import Outcome
 from contracts.record import RunRecord
 from controller.claim import release, renewed
@@ -72,10 +72,14 @@ async def _steps(
     taken = 0
     while not record.closed(time.time()) and (options.limit is None or taken < options.limit):
         same_version(record, rig.task)
+        grows = _grows(record)
         record = await step(record.run, rig)
         taken += 1
         if after_step:
             after_step(record)
+        seen = record.observation
+        if grows and seen is not None and (seen.step, seen.tool) == (record.step, "request_change"):
+            raise Moved("the state may hold a field more: assembled anew")
         due = record.halt.not_before if record.halt else None
         if record.outcome is Outcome.waiting and due is not None:
             delay = due - time.time()
@@ -86,6 +90,14 @@ async def _steps(
                 async with renewed(rig):
                     await anyio.sleep(delay)
     return record
+
+
+def _grows(record: RunRecord) -> bool:
+    """Whether the next step makes an approved change of the state's schema."""
+    if record.staged is not None:
+        return bool(record.staged.files)
+    action = record.approved.transition.get("action") if record.approved else None
+    return isinstance(action, dict) and str(action["args"].get("at", "")).startswith("/schema/")
 
 
 async def _interrupted(group: TaskGroup, work: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:

@@ -52,6 +52,11 @@ def planned(record: RunRecord, chain: Chain, to: int, most: int) -> Plan:
             f"step {record.staged.step} of run {record.run} is half done: its state can't be changed under it",
             hint="`controller run` finishes the step, without a new launch, and ends; then migrate",
         )
+    if record.confirmed is not None:
+        raise ConfigError(
+            f"the state of run {record.run} holds what is desired and not confirmed: {_named(record)}",
+            hint="`controller state show` shows it; migrate when it is confirmed or given up",
+        )
     if record.state_version not in chain.schemas:
         raise Unavailable(
             f"the state of run {record.run} is of version {record.state_version}; the contract folder does not know it",
@@ -78,6 +83,10 @@ def planned(record: RunRecord, chain: Chain, to: int, most: int) -> Plan:
             f"the state would have {size:,} bytes, limits.state is {most:,}", hint="nothing was changed"
         )
     return Plan(record, chain.schemas[record.state_version], tuple(legs), state, chain.schemas[to])
+
+
+def _named(record: RunRecord) -> str:
+    return ", ".join(cast(JsonObject, difference(record.state, record.confirmed)))
 
 
 def written(plan: Plan, by: str, now: float) -> tuple[RunRecord, AuditRow]:

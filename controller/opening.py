@@ -9,31 +9,33 @@ from dataclasses import dataclass
 import anyio
 
 from contracts.charter import Charter
-from contracts.errors import ConfigError, Unavailable
+from contracts.errors import ConfigError, Temporary, Unavailable
 from contracts.forget import carried
-from contracts.outcomes import Outcome
+from contracts.outcomes import EDITED, Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading, check_id
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.veil import veiled
 from contracts.verdicts import Decided
 from controller.claim import claim
-from controller.commit import commit
+from controller.commit import USD, commit
 from controller.confirm import timely
+from controller.edited import same_task
 from controller.gate import GIT_CONFIG, MOVED
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 
-EDITED = "task_edited"
 PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
 
 
 @dataclass(frozen=True)
 class Options:
     """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
-    that no answer lifts. limit: at most so many steps in this call (None: no limit). patience: seconds."""
+    that no answer lifts. accept: take an edited intent as it is. limit: at most so many steps in this call (None: no
+    limit). patience: seconds."""
 
     new: bool = False
     retry: bool = False
+    accept: bool = False
     limit: int | None = None
     patience: float = PATIENCE
     by: str = ""
@@ -57,7 +59,9 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
                 f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
             )
         record = await _caught_up(record, options, fence)
-        record = await _same_task(record, rig, options, fence)
+        record = await same_task(
+            record, rig, fence, retry=options.retry, accept=options.accept, by=options.by
+        )
         if record.staged is None and fence.opened.dirty:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
@@ -90,6 +94,11 @@ def _fits(record: RunRecord, rig: Rig) -> None:
     """Raises ConfigError when the schema was edited, its version was not, and the state breaks it now."""
     if record.finished:
         return
+    if record.confirmed is not None and rig.task.task.commit_mode != "dual":
+        raise ConfigError(
+            f"the state of run {record.run} holds what is desired and not confirmed",
+            hint="write `commit_mode: dual` until it is; another mode could not tell them apart",
+        )
     same_version(record, rig.task)
     if record.state_version != rig.task.schema.version:
         return
@@ -128,29 +137,6 @@ async def _caught_up(record: RunRecord, options: Options, fence: Fence) -> RunRe
     return await commit(moved, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
 
 
-async def _same_task(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
-    """A task that was edited since the last call is said and written down. What the run is judged by (its checks,
-    its intent) is for a person to confirm: the edit may be the agent's."""
-    now = rig.task.digests
-    if record.state_version != rig.task.schema.version:  # another version is a migration, and says so itself
-        now = {name: each for name, each in now.items() if name not in ("schema", "rules")}
-    changed = [name for name in now if record.digests.get(name, now[name]) != now[name]]
-    waiting = record.halt is not None and record.halt.cause == EDITED
-    if record.finished or not (changed or waiting):
-        return record
-    what = f"the task was edited since the last call: {', '.join(changed) or 'and is as it was again'}"
-    judged = [name for name in ("checks", "intent", "rules") if name in changed]
-    if judged and not options.retry:
-        say = f"{what}; look at the {' and the '.join(judged)}, then `controller run --retry` takes them as they are"
-        halt = Halt(outcome=Outcome.blocked, cause=EDITED, say=say, step=record.step)
-        return await commit(record, Decided(what=what, by=options.by, halt=halt, at=fence.now), fence)
-    fence.watch.note(what)
-    left = None if waiting else record.halt
-    digests = {name: now[name] for name in changed}
-    decided = Decided(what=what, by=options.by, halt=left, at=fence.now, digests=digests)
-    return await commit(record, decided, fence)
-
-
 async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> None:
     """An unfinished run that `--new` leaves behind: said and written down. `start_over` keeps its branch."""
     if fence.opened.dirty:
@@ -165,12 +151,14 @@ async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence)
 async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
     """Without the halt whose cause is gone."""
     halt = record.halt
-    if halt is None or record.finished:
+    if halt is None or record.finished or halt.cause in EDITED:
         return record
     what = ""
     match halt.outcome:
         case Outcome.budget_exhausted if _limit(rig, halt.limit) > halt.value:
             what = f"budgets.{halt.limit} was raised to {_limit(rig, halt.limit):g}"
+        case Outcome.blocked if halt.limit and _limit(rig, halt.limit) > halt.value:
+            what = f"the boundary {halt.limit} was raised to {_limit(rig, halt.limit):g}"
         case Outcome.failed | Outcome.stuck if options.retry:
             what = f"{halt.outcome} lifted by --retry"
         case Outcome.blocked if options.retry and not any(entry.status == "open" for entry in record.queue):
@@ -191,7 +179,8 @@ async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -
 
 
 def _limit(rig: Rig, name: str) -> float:
-    value = getattr(rig.task.task.budgets, name, None)
+    task = rig.task.task
+    value = task.approvals.usd_per_step if name == USD else getattr(task.budgets, name, None)
     return float("inf") if value is None else float(value)
 
 
@@ -238,6 +227,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
         at=fence.now,
         extra={
             "base": at.base,
+            "contract": law.intent.document(),
             "record": record.model_dump(mode="json", exclude={"inbox"})
             | {"state": veiled(record.state, law.schema.secrets)},
             "checks": {name: state.passed for name, state in states.items()},
@@ -266,7 +256,7 @@ def _first(rig: Rig, fence: Fence, last: RunRecord | None, number: int, head: st
     )
     if last is None:
         return record
-    state, ages, lost = carried(law.schema, last.state, last.ages, last.spent.steps)
+    state, ages, lost = carried(law.schema, last.known, last.ages, last.spent.steps)
     if lost:
         rig.watch.note(f"not taken over from the last run, since it no longer fits: {', '.join(lost)}")
     day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro)
@@ -275,13 +265,17 @@ def _first(rig: Rig, fence: Fence, last: RunRecord | None, number: int, head: st
 
 def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
     """How each check stands at the start. Raises ConfigError for a red guard that the task does not accept,
-    Unavailable for a check that can't be read."""
+    Temporary for one that is not decided yet, Unavailable for a check that can't be read."""
     states: dict[str, CheckState] = {}
     for check in rig.task.task.checks:
         reading = readings.items.get(check.name)
         if not isinstance(reading, CheckReading):
             why = reading.why if isinstance(reading, UnknownReading) else "no reader has that name"
             raise Unavailable(f"check {check.name!r} can't be read: {why}")
+        if check.role == "guard" and not reading.passed and reading.not_before is not None:
+            raise Temporary(
+                f"guard {check.name!r} is not decided yet: {reading.why}", hint="call again later"
+            )
         if check.role == "guard" and not reading.passed and check.baseline != "accept":
             raise ConfigError(
                 f"guard {check.name!r} is red before anything was changed: {reading.why}\n{reading.text[-1500:]}",
@@ -291,6 +285,7 @@ def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
             role=check.role,
             baseline=reading.passed,
             baseline_counts=reading.counts,
+            start=None if reading.passed or check.role == "goal" else reading.printed,
             passed=reading.passed,
             why=reading.why[:300],
             counts=reading.counts,
@@ -304,7 +299,7 @@ async def prove(record: RunRecord, rig: Rig, fence: Fence, states: dict[str, Che
     noticed: dict[str, bool] = {}
     for check in rig.task.task.checks:
         if check.must_notice is None:
-            if check.role == "guard":
+            if check.role == "guard" and check.authority is None:
                 rig.watch.note(
                     f"guard {check.name!r} has no must_notice file: nothing proves that it sees the worktree"
                 )

@@ -12,7 +12,7 @@ from contracts.errors import ConfigError, ControllerError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.record import AuditRow, Halt, RunRecord
 from contracts.veil import VEIL, texts
-from controller.history import intended, migrated_to, opening, spent, versions
+from controller.history import agreed, intended, opening, spent, versions
 from controller.stores.mirror import Mirror, Row, sound
 from controller.stores.sqlite import SqliteStore
 
@@ -142,8 +142,9 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
                 "state": states[-1].state,
                 "state_version": states[-1].number,
                 "ages": states[-1].ages,
+                "confirmed": states[-1].confirmed,
                 "intent": intended(parsed),
-                "digests": start.digests | migrated_to(parsed),
+                "digests": start.digests | agreed(parsed),
                 "step": max(row.step for row in parsed),
                 "head": head or start.head,
                 "spent": spent(parsed),

@@ -27,6 +27,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         floor=_floor(record),
         view=views(record.state),
         printed=record.printed,
+        start={name: check.start for name, check in record.checks.items() if check.start is not None},
         since=tuple(sorted(record.approved.commits)) if record.approved else (),
     )
     items: dict[str, Reading] = {}

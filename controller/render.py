@@ -9,10 +9,12 @@ import orjson
 from contracts.actions import Block
 from contracts.changes import GROWTH
 from contracts.charter import Charter
+from contracts.controls import visible
 from contracts.intent import in_force
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
     CheckReading,
+    CiReading,
     CommandReading,
     GitReading,
     Reading,
@@ -24,11 +26,13 @@ from contracts.readings import (
 from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.sections import section
-from contracts.text import clean, cut, indented, line, share, shown_json, size
+from contracts.text import clean, cut, indented, line, share, shown_json, size, standing
 from contracts.veil import veiled
+from controller.modes import SAID, unconfirmed
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK = 1024, 512
+TITLE, FEW_BLOCKS = 400, 12  # bytes of a block's title; half as many where there are more blocks
 REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
 
 
@@ -46,7 +50,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
         ("authorities", "" if paper else _authorities(record, seen, task)),
         ("views", _views(seen)),
         ("notes from the user", "" if paper else _notes(record, task)),
-        ("correction", _correction(record.correction)),
+        ("correction", _correction(record.correction, task)),
         ("observation", _observation(record.observation, task)),
         ("budget", "" if paper else _budget(record, task)),
     ]
@@ -62,11 +66,12 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     """The bytes that each section can have at most, `total` included: what `validate` proves."""
     readings = sum(authority.max_bytes * 2 + 256 for authority in task.task.authorities.values())
     changeable = task.spec("request_change") is not None
+    beside = task.task.limits.state + 64 if task.task.commit_mode == "dual" else 0
     parts = {
         "skill": size(section("skill", task.skill.strip())),
         "intent": size(section("intent", task.intent.render().strip())) + (GROWTH if changeable else 0),
         "actions": size(section("actions", _grammar(task))),
-        "state": min(state_bytes, task.task.limits.state) + 40 * 64,
+        "state": min(state_bytes, task.task.limits.state) + 40 * 64 + beside,
         "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
         "views": task.task.limits.view + 1024,
         "notes from the user": 256 + MAX_NOTES * (4 * MAX_NOTE + 32),
@@ -78,15 +83,17 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
 
 def _grammar(task: Charter) -> str:
     think = f"\n{THINK}" if task.dialect.reasoning else ""
-    return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}{think}"
+    mode = f"\n{SAID[task.task.commit_mode]}".rstrip()
+    return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}{mode}{think}"
 
 
 def _state(record: RunRecord, task: Charter) -> str:
     ordered = task.schema.ordered(veiled(record.state, task.schema.secrets))
-    return (
-        "\n".join(f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items())
-        or "(empty)"
-    )
+    lines = [f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items()]
+    if behind := unconfirmed(record, task.schema.secrets):
+        told = orjson.dumps(behind).decode()
+        lines.append("not confirmed:\n" + _data(told, task.task.limits.state))
+    return "\n".join(lines) or "(empty)"
 
 
 # ---- authorities -----------------------------------------------------------------------------------------
@@ -105,6 +112,10 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
         case CommandReading():
             limit = task.task.authorities[name].max_bytes if name in task.task.authorities else 4096
             return _command(name, item, record, limit)
+        case CiReading():
+            return _ci(
+                name, item, task.task.authorities[name].max_bytes if name in task.task.authorities else 4096
+            )
         case CheckReading() | ViewReading():
             return ""  # shown in sections of their own
         case UnknownReading():
@@ -138,8 +149,13 @@ def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> 
     return head + ("\n" + _data(text, limit * 2, item.artifact) if text else "")
 
 
+def _ci(name: str, item: CiReading, limit: int) -> str:
+    head = line(f"{name}: {item.provider} says {item.state} of {item.sha[:12]}: {item.why}", 255)
+    return head + ("\n" + _data(item.text, limit * 2) if item.text else "")
+
+
 def _check(name: str, check: CheckState, step: int) -> str:
-    colour = "green" if check.passed else "red"
+    colour = standing(check.passed, check.why)
     when = "" if check.step == step else f", read at step {check.step}"
     return " " + line(f"{name} ({check.role}): {colour}{when}: {check.why}", CHECK - 2)
 
@@ -154,7 +170,9 @@ def _views(seen: Readings) -> str:
 def _view(name: str, piece: ViewPiece) -> str:
     lines = f" lines {piece.first:,}–{piece.last:,} of {piece.total:,}" if piece.total else ""
     problem = f"; {piece.problem}" if piece.problem else ""
-    title = "--- " + line(f"{name}: {piece.path}{lines}{problem}", 236)
+    notes = f"; {piece.notes}" if piece.notes else ""
+    inside = f"; {piece.inside}" if piece.inside and not problem else ""
+    title = "--- " + line(f"{name}: {visible(piece.path)}{lines}{problem}{notes}{inside}", 396)
     return f"{title}\n{indented(clean(piece.text))}" if piece.text else title
 
 
@@ -169,11 +187,13 @@ def _notes(record: RunRecord, task: Charter) -> str:
 
 
 # ---- correction, observation, budget ---------------------------------------------------------------------
-def _correction(correction: Correction | None) -> str:
+def _correction(correction: Correction | None, task: Charter) -> str:
     if correction is None:
         return ""
     about = f"{line(correction.layer, 40)}, {line(correction.code, 80)}"
     head = f"Your last reply (step {correction.step}) changed nothing: {about}.\n"
+    if task.task.commit_mode == "dual" and correction.layer in ("evidence", "checks"):
+        head = f"The action of step {correction.step} failed, its state_patch is not confirmed: {about}.\n"
     said = line(correction.say, CORRECTION // 2)
     room = CORRECTION - size(head) - size(said) - 64
     excerpt = "\n" + _data(correction.excerpt, room) if correction.excerpt else ""
@@ -199,10 +219,11 @@ def _observation(observation: Observation | None, task: Charter) -> str:
     head = line(f"step {observation.step} {observation.tool}: {observation.head}", HEAD // (1 + len(forgot)))
     room = min(RESULTS, max(1024, limit - HEAD - DIFF))
     rooms = share([_size(block) for block in observation.blocks], room)
+    title = TITLE if len(observation.blocks) <= FEW_BLOCKS else TITLE // 2
     parts = [
         head,
         *forgot,
-        *(_block(block, part) for block, part in zip(observation.blocks, rooms, strict=True)),
+        *(_block(block, part, title) for block, part in zip(observation.blocks, rooms, strict=True)),
     ]
     if observation.diff:
         parts.append("--- diff of this step\n" + _data(observation.diff, DIFF - 32))
@@ -214,8 +235,8 @@ def _size(block: Block) -> int:
     return size(block.title) + 8 + size(block.text) + 2 * block.text.count("\n")
 
 
-def _block(block: Block, limit: int) -> str:
-    title = "--- " + line(block.title, 200)
+def _block(block: Block, limit: int, most: int) -> str:
+    title = "--- " + line(block.title, most)
     if not block.text:
         return title
     return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact, block.first)}"

@@ -10,13 +10,14 @@ import orjson
 
 from contracts.base import digest
 from contracts.charter import Charter
+from contracts.intent_edits import alike
 from contracts.ports import Artifacts
 from contracts.readings import Readings
 from contracts.record import AuditRow, RunRecord
 from contracts.verdicts import Reject
 from controller.confirm import stale
 from controller.gate import judge
-from controller.history import Version, committed, opening, queued, versions
+from controller.history import Version, committed, contracted, opening, queued, versions
 
 SCHEMA = ("schema", "rules")  # the digests of the state's schema and of who may write its fields
 
@@ -38,15 +39,21 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
     start = opening(rows)
     if start is None:
         return Replayed(0, 0, ("the chain does not begin with the opening of the run",), ())
+    told = contracted(rows)
     wrong = [
         f"the task's {name} is another one now"
         for name, now in _then(law, start.state_version).items()
-        if start.digests.get(name, now) != now
+        if (name != "intent" or told is None) and start.digests.get(name, now) != now
     ]
+    if told is not None and not alike(told, law.intent):
+        wrong.append("the task's intent is another one now")
     states = {id(version.row): version for version in versions(rows)}
     record, steps, gated, skipped = start, 0, 0, []
     for row in rows:
-        if row.action is not None or row.state_patch is not None:
+        if (contract := contracted([row])) is not None:
+            law = replace(law, intent=contract)
+        judged = row.kind != "step" or row.state_patch is not None  # else in the row of its verdict
+        if judged and (row.action is not None or row.state_patch is not None):
             found = _gated(row, record, law, artifacts)
             if found == "":
                 gated += 1
@@ -63,6 +70,7 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
                 wrong.append(f"step {row.step}: the rebuilt state is not the one that was stored")
             done = record.spent.model_copy(update={"steps": record.spent.steps + committed(row)})
             then = {"state": version.state, "state_version": version.number, "ages": version.ages}
+            then["confirmed"] = version.confirmed
             record = record.model_copy(update={**then, "spent": done})
     return Replayed(steps, gated, tuple(wrong), tuple(skipped))
 
@@ -88,7 +96,9 @@ def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts)
     moved = stale(entry, fresh) if entry is not None else None
     verdict = moved or judge(at, seen, fresh, transition, replace(law, schema=schema), entry)
     said = verdict.code if isinstance(verdict, Reject) else verdict.kind
-    then = row.validator_result
+    then = row.validator_result or ""
+    if said != then and then.endswith(".secret"):
+        return "skipped: it was refused for a secret, which was redacted before it was kept"
     return "" if said == then else f"the gate says {said} now, it said {then}"
 
 

@@ -1,10 +1,11 @@
 """Reads the versions of the state's schema: the one that is used, the older and newer ones that are kept beside it in
-`migrations/`, and what leads from one to the next."""
+`migrations/`, and what leads from one to the next. Fields that people agreed to in a run are versions of their own,
+kept in `.agent-runtime/schema/TASK` in the same two forms of files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import orjson
@@ -20,35 +21,48 @@ from controller.contract_folder import STATE_SCHEMA, contract_of, folder_of, jso
 from controller.taskfile import LoadedTask
 
 MIGRATIONS = "migrations"
+GROWN = Path(".agent-runtime/schema")
 MAX_FILES = 200
 KEPT = re.compile(r"state\.schema\.v([1-9][0-9]{0,3})\.json")
 STEP = re.compile(r"([0-9]{4})-[a-z0-9][a-z0-9-]{0,60}\.json")
 
 
+def grown_folder(loaded: LoadedTask) -> Path:
+    """Where the fields that people agreed to in the task's runs are kept."""
+    return loaded.base_dir.resolve() / GROWN / loaded.task.name
+
+
 def current_schema(loaded: LoadedTask) -> StateSchema:
-    """The schema that the task's runs use. Raises ConfigError, BadSchema."""
+    """The schema that the task's runs use: its own, with the fields that were agreed to. Raises ConfigError,
+    BadSchema."""
     contract = contract_of(loaded)
     found = StateSchema(contract.state_schema) if contract.state_schema else StateSchema.builtin("coding")
     found.initial()
+    grown = {schema.version: (path, schema) for path, schema in _kept(_grown_files(loaded))}
+    if contract.state_schema and found.version in grown:
+        path, kept = grown[found.version]
+        if canonical(kept.source) != canonical(found.source):
+            raise ConfigError(
+                f"{STATE_SCHEMA} and {path.name} both say that they are version {found.version} and differ; a run goes "
+                f"on with what was made of the latter",
+                where=str(path),
+                hint=f"give yours the next {VERSION}, {max(grown) + 1}, and write a migration from {max(grown)}",
+            )
+    while found.version + 1 in grown:
+        found = grown[found.version + 1][1]
     return found
+
+
+def agreed_to(loaded: LoadedTask) -> frozenset[int]:
+    """The versions that only add what a person agreed to in a run: they may be migrated to without being asked."""
+    return frozenset(int(named[1]) for path in _grown_files(loaded) if (named := STEP.fullmatch(path.name)))
 
 
 def schemas_of(loaded: LoadedTask, current: StateSchema) -> dict[int, StateSchema]:
     """Every version that is at hand, `current` among them, in order. Raises ConfigError, BadSchema."""
     found = {current.version: current}
-    for path in _files(loaded):
-        if named := KEPT.fullmatch(path.name):
-            version = int(named[1])
-            try:
-                schema = StateSchema(json_object(path))
-                schema.initial()
-            except BadSchema as error:
-                raise BadSchema([f"{MIGRATIONS}/{path.name}: {one}" for one in error.problems]) from None
-            if schema.version != version:
-                raise ConfigError(
-                    f"{VERSION} is {schema.version}, the file's name says {version}", where=str(path)
-                )
-            found.setdefault(version, schema)
+    for _, schema in _kept([*_files(loaded), *_grown_files(loaded)]):
+        found.setdefault(schema.version, schema)
     return dict(sorted(found.items()))
 
 
@@ -56,11 +70,13 @@ def chain_of(loaded: LoadedTask) -> Chain:
     """The schemas with the migrations between them. Raises ConfigError, BadSchema for a file that can't be used."""
     current = current_schema(loaded)
     migrations: dict[int, tuple[str, Migration]] = {}
-    for path in _files(loaded):
+    for path in [*_files(loaded), *_grown_files(loaded)]:
         named = STEP.fullmatch(path.name)
         if named is None:
             continue
         migration = _migration(path)
+        if migration == migrations.get(migration.to, ("", None))[1]:
+            continue  # one that was agreed to, and taken into the contract folder since
         if migration.to != int(named[1]):
             raise ConfigError(
                 f"it leads to version {migration.to}, the file's name says {int(named[1])}", where=str(path)
@@ -88,13 +104,41 @@ def drifted(loaded: LoadedTask, current: StateSchema) -> Iterator[str]:
 
 
 def _files(loaded: LoadedTask) -> list[Path]:
-    """Raises ConfigError for a JSON file of which nobody could tell what it is."""
     folder = folder_of(loaded)
-    if folder is None or not (folder / MIGRATIONS).is_dir():
+    return [] if folder is None else _listed(folder / MIGRATIONS)
+
+
+def _grown_files(loaded: LoadedTask) -> list[Path]:
+    """Those of whole versions: the migration is written last."""
+    files = _listed(grown_folder(loaded))
+    last = max((int(named[1]) for path in files if (named := STEP.fullmatch(path.name))), default=0)
+    return [path for path in files if (named := KEPT.fullmatch(path.name)) is None or int(named[1]) <= last]
+
+
+def _kept(files: Iterable[Path]) -> Iterator[tuple[Path, StateSchema]]:
+    for path in files:
+        named = KEPT.fullmatch(path.name)
+        if named is None:
+            continue
+        try:
+            schema = StateSchema(json_object(path))
+            schema.initial()
+        except BadSchema as error:
+            raise BadSchema([f"{MIGRATIONS}/{path.name}: {one}" for one in error.problems]) from None
+        if schema.version != int(named[1]):
+            raise ConfigError(
+                f"{VERSION} is {schema.version}, the file's name says {named[1]}", where=str(path)
+            )
+        yield path, schema
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Raises ConfigError for a JSON file of which nobody could tell what it is."""
+    if not folder.is_dir():
         return []
-    found = sorted((folder / MIGRATIONS).glob("*.json"))
+    found = sorted(folder.glob("*.json"))
     if len(found) > MAX_FILES:
-        raise ConfigError(f"more than {MAX_FILES} files", where=str(folder / MIGRATIONS))
+        raise ConfigError(f"more than {MAX_FILES} files", where=str(folder))
     for path in found:
         if not (KEPT.fullmatch(path.name) or STEP.fullmatch(path.name)):
             raise ConfigError(

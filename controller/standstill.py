@@ -22,8 +22,9 @@ def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple
     same = staged.fingerprint == progress.fingerprint and staged.tool != "wait"
     repeats = progress.repeats + 1 if same else 0
     progress = moved(progress, record.step, tuple(f"{name} {n}" for name, n in counts.items()))
+    most = {name: max(count, progress.most.get(name, 0)) for name, count in counts.items()}
     progress = progress.model_copy(
-        update={"fingerprint": staged.fingerprint, "repeats": repeats, "counts": counts}
+        update={"fingerprint": staged.fingerprint, "repeats": repeats, "counts": counts, "most": most}
     )
     say = ""
     if repeats + 1 >= STUCK_REPEATS:

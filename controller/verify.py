@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections import Counter
+from collections.abc import Iterable
+
 from contracts.actions import ActionResult, Block
-from contracts.paths import matches
+from contracts.paths import generated, matches
 from contracts.readings import (
     AFTER_CHECKS,
     CheckReading,
@@ -16,8 +20,8 @@ from contracts.readings import (
     check_id,
 )
 from contracts.record import Observation, Staged
-from contracts.text import cut
-from contracts.verdicts import Evidence, Proven, Refuted, Unknown, Verified
+from contracts.text import cut, standing
+from contracts.verdicts import Evidence, Pending, Proven, Refuted, Unknown, Verified
 
 SHOWN = 8  # paths named in a sentence
 
@@ -122,11 +126,16 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
             say = f"not done: {item.name} fails"
             return Refuted(code="finish.setup", say=say, excerpt=item.text[-1100:])
     red = [check for check in after.checks.values() if not check.passed]
+    if (due := [check.not_before for check in red if check.not_before is not None]) and len(due) == len(red):
+        why = "; ".join(f"{check.name}: {check.why}" for check in red)
+        return Pending(not_before=max(due), say=f"not decided yet: {why}"[:1000])
     if red:
         told = ", ".join(f"{check.name} is red" for check in red)
         say = f"not done: {told}. Go on until every check is green, then finish."
         whys = "\n".join(f"{check.name}: {check.why}" for check in red)
-        shown = cut(f"{whys}\n{red[0].text}", 1200, artifact=red[0].artifact)
+        # The text of the first says in a line of its own what its summary has said.
+        text = "\n".join(row for row in red[0].text.split("\n") if row.strip() != red[0].why)
+        shown = cut(f"{whys}\n{text}", 1200, artifact=red[0].artifact)
         return Refuted(code="finish.red", say=say, excerpt=shown)
     return Proven()
 
@@ -138,13 +147,27 @@ def _observed(
     blocks = list(result.blocks)
     blocks += [_check_block(check) for check in after.checks.values()]
     refused = {path: why for path in sorted(changed) if (why := _refused(staged, after.git, path))}
-    if refused:
-        text = "\n".join(f"{path}: {why}" for path, why in list(refused.items())[:SHOWN])
-        blocks.append(Block(title=f"{len(refused)} changed files were put back", text=text))
-    others = sorted(left.difference(refused))
-    if others:
-        blocks.append(Block(title=f"left behind and put back: {_named(others)}"))
+    if told := _told(staged, refused):
+        caches, whys = _caches(told), [f"{path}: {refused[path]}" for path in told if not generated(path)]
+        text = "\n".join(
+            [*whys[:SHOWN], *([f"made by programs as they ran: {_named(caches)}"] if caches else [])]
+        )
+        blocks.append(Block(title=f"{len(told)} changed files were put back", text=text))
+    if others := _told(staged, left.difference(refused)):
+        named = [path for path in others if not generated(path)] + _caches(others)
+        blocks.append(Block(title=f"left behind and put back: {_named(named)}"))
     return Observation(step=staged.step, tool=staged.tool, head=_head(staged, result), blocks=tuple(blocks))
+
+
+def _told(staged: Staged, paths: Iterable[str]) -> list[str]:
+    """Without the reports: they are written for the controller, each time anew."""
+    return sorted(path for path in paths if (staged.policy.write(path) or ("", ""))[0] != "path.report")
+
+
+def _caches(paths: Iterable[str]) -> list[str]:
+    """The folders of the caches among the files, each with the number of them."""
+    folders = Counter(posixpath.dirname(path) or "." for path in paths if generated(path))
+    return [f"{folder}/ ({count:,} file{'s' * (count > 1)})" for folder, count in folders.items()]
 
 
 def _head(staged: Staged, result: ActionResult) -> str:
@@ -157,7 +180,7 @@ def _head(staged: Staged, result: ActionResult) -> str:
 
 
 def _check_block(check: CheckReading) -> Block:
-    colour = "green" if check.passed else "red"
+    colour = standing(check.passed, check.why)
     text = "" if check.passed else check.text
     return Block(
         title=f"check {check.name}: {colour}: {check.why}",

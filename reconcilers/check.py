@@ -14,10 +14,10 @@ from contracts.counts import say_counts
 from contracts.feedback import Feedback, feedback
 from contracts.paths import generated, matches
 from contracts.ports import Ask, Ran, Runner
-from contracts.readings import CheckReading, TestCounts, check_id
+from contracts.readings import CheckReading, check_id
 from contracts.repository import GitReader
 from contracts.task import Check
-from contracts.text import cut
+from contracts.text import NO_WORSE, cut
 from contracts.units import argv_of
 from reconcilers.command import left_running, output
 
@@ -67,7 +67,7 @@ class CheckReconciler:
                 ask, began, False, f"it rests on files that were changed: {_named(broken)}", broken
             )
         ran = await self._runner.run(
-            argv_of(check.run),
+            argv_of(check.run or ()),
             cwd=self._cwd,
             env=self._env,
             timeout=check.timeout,
@@ -81,8 +81,8 @@ class CheckReconciler:
         counts = told.counts
         failed = self._failed(ran, told, said, ask)
         artifact = ran.out.artifact or ran.err.artifact
-        if failed and self._no_worse(ran, counts, ask):
-            failed, why = None, f"no worse than at the start: {failed}"
+        if failed and self._no_worse(ran, told, ask):
+            failed, why = None, f"{NO_WORSE}: {failed}"
         else:
             why = failed or told.said or f"exit {ran.exit}"
         reading = self._reading(ask, began, failed is None, why + left_running(ran))
@@ -160,19 +160,27 @@ class CheckReconciler:
             return f"{counts.skipped:,} tests were skipped, at the start it was {most:,}"
         return None
 
-    def _no_worse(self, ran: Ran, counts: TestCounts | None, ask: Ask) -> bool:
-        """Whether a guard that was red at the start, and accepted so, is red in no other way than then."""
-        floor, name = ask.floor, self.name
-        if not floor.get(f"{name}.accepted") or ran.exit is None or ran.timed_out:
+    def _no_worse(self, ran: Ran, told: Feedback, ask: Ask) -> bool:
+        """Whether a guard that was red at the start, and accepted so, is red in no other way than then: no test fails
+        that did not, no complaint is new, and where it prints neither, it says the very same (times aside)."""
+        start, now = ask.start.get(self.name), told.printed
+        if not ask.floor.get(f"{self.name}.accepted") or start is None or told.trouble:
             return False
-        if f"{name}.passed" not in floor:
-            return True  # it prints no counts: red is all that was ever known of it
-        return (
-            counts is not None
-            and counts.passed >= floor[f"{name}.passed"]
-            and counts.skipped <= floor[f"{name}.skipped"]
-            and counts.failed + counts.errors <= floor[f"{name}.failed"]
-        )
+        if ran.exit is None or ran.timed_out or ran.idle:
+            return False
+        if start.counts is not None:
+            then, counts = start.counts, now.counts
+            return (
+                counts is not None
+                and counts.passed >= then.passed
+                and counts.skipped <= then.skipped
+                and counts.failed + counts.errors <= then.failed + then.errors
+                and set(counts.marks) <= set(then.marks)
+            )
+        if start.problems is not None:
+            problems = now.problems
+            return problems is not None and set(problems.marks) <= set(start.problems.marks)
+        return bool(start.digest) and (start.digest, start.exit) == (now.digest, now.exit)
 
     def _broken_pins(self, base: str) -> tuple[str, ...]:
         """Pinned files that differ from `base`, new ones included. One or two git processes; none without

@@ -1,4 +1,5 @@
-"""The file ranges that the state asks for, read afresh from the worktree, within one bound for all."""
+"""The file ranges that the state asks for, read afresh from the worktree, within one bound for all: the small ones
+whole, the large ones in equal parts."""
 
 from __future__ import annotations
 
@@ -8,15 +9,19 @@ from pathlib import Path
 import anyio.to_thread
 
 from contracts.base import JsonObject
+from contracts.controls import marks, visible
+from contracts.enclosing import enclosing, say_enclosing
+from contracts.line_ends import said
 from contracts.paths import PathPolicy, normalise
 from contracts.ports import Ask
 from contracts.ranges import numbered
 from contracts.readings import ViewPiece, ViewReading
-from contracts.redact import Redactor
+from contracts.redact import LABEL, Redactor
+from contracts.text import share, size
 
 MAX_VIEWS = 6
 MAX_FILE = 8 * 1024 * 1024
-TITLE = 240  # bytes kept aside for the title of each view
+TITLE = 400  # bytes kept aside for the title of each view
 
 
 class ViewReconciler:
@@ -35,16 +40,15 @@ class ViewReconciler:
 
     def _read(self, ask: Ask) -> ViewReading:
         began = time.monotonic()
-        wanted = list(ask.view.items())[:MAX_VIEWS]
-        pieces: dict[str, ViewPiece] = {}
-        room = self._limit
-        for place, (name, view) in enumerate(wanted):
-            piece = self._piece(view, room // (len(wanted) - place) - TITLE)
-            room -= len(piece.text.encode()) + piece.text.count("\n") + TITLE
-            pieces[name] = piece
+        whole = {name: self._piece(view) for name, view in list(ask.view.items())[:MAX_VIEWS]}
+        rooms = share([_bytes(piece) for piece in whole.values()], self._limit)
+        pieces = {
+            name: _fitted(piece, room) for (name, piece), room in zip(whole.items(), rooms, strict=True)
+        }
         return ViewReading(pieces=pieces, took=time.monotonic() - began)
 
-    def _piece(self, view: JsonObject, room: int) -> ViewPiece:
+    def _piece(self, view: JsonObject) -> ViewPiece:
+        """The range as if it were the only one."""
         path, first, last = str(view["path"]), int(view["from"]), int(view["to"])
         data = self._bytes(path)
         if isinstance(data, str):
@@ -57,9 +61,19 @@ class ViewReconciler:
             problem = f"the range is gone: the file has {total:,} lines now"
             return ViewPiece(path=path, first=first, last=last, total=total, problem=problem)
         last = min(last, total)
-        rows, shown = numbered(lines, first, last, room)
-        cut = f"only lines {first:,}–{shown:,} fit: narrow the range" if shown < last else ""
-        return ViewPiece(path=path, first=first, last=last, total=total, text="\n".join(rows), problem=cut)
+        rows, shown = numbered(lines, first, last, self._limit - TITLE)
+        cut = _cut(first, shown) if shown < last else ""
+        text = "\n".join(rows)
+        return ViewPiece(
+            path=path,
+            first=first,
+            last=last,
+            total=total,
+            text=text,
+            problem=cut,
+            inside=visible(say_enclosing(enclosing(lines, first))),
+            notes=_notes(data, marks("\n".join(lines[first - 1 : shown])), LABEL in text),
+        )
 
     def _bytes(self, path: str) -> bytes | str:
         """The file's bytes, or why it can't be shown."""
@@ -74,10 +88,46 @@ class ViewReconciler:
             return "it is not shown: it may hold secrets"
         try:
             if not place.is_file():
-                return "the file is gone" if not place.exists() else "that is no file"
+                gone = (
+                    "there is no such file"
+                    if inside == cleaned
+                    else f"it leads to {inside!r}, which does not exist"
+                )
+                return "that is no file" if place.exists() else gone
             if place.stat().st_size > MAX_FILE:
                 return "the file is larger than 8 MiB"
             data = place.read_bytes()
         except OSError as error:
             return f"it can't be read: {error.strerror}"
         return "it is binary" if b"\0" in data[:8192] else self._redactor.redact(data, keep_lines=True)
+
+
+def _notes(data: bytes, controls: str, redacted: bool) -> str:
+    notes = [said(data)]
+    notes += [f"control characters are shown as {controls}: write them so"] if controls else []
+    notes += ["secrets are redacted: such a line can't be replaced by what is shown"] if redacted else []
+    return "; ".join(note for note in notes if note)
+
+
+def _bytes(piece: ViewPiece) -> int:
+    """What the piece takes in a prompt: its title, its rows, and the margin and line break of each."""
+    return TITLE + sum(size(row) + 2 for row in piece.text.split("\n"))
+
+
+def _fitted(piece: ViewPiece, room: int) -> ViewPiece:
+    """The piece in at most `room` bytes, cut at whole lines."""
+    if _bytes(piece) <= room:
+        return piece
+    rows: list[str] = []
+    room -= TITLE
+    for row in piece.text.split("\n"):
+        room -= size(row) + 2
+        if room < 0:
+            break
+        rows.append(row)
+    cut = _cut(piece.first, piece.first + len(rows) - 1)
+    return piece.model_copy(update={"text": "\n".join(rows), "problem": cut})
+
+
+def _cut(first: int, last: int) -> str:
+    return f"only lines {first:,}–{last:,} fit: narrow the range"

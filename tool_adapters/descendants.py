@@ -177,6 +177,7 @@ def sweep(pid: int, marker: str, grace: float, known: Iterable[Process] = ()) ->
         time.sleep(0.02)
         if time.monotonic() - begun > grace:
             number = signal.SIGKILL
+    reap_adopted()
     return tuple(f"{each}: {command}" for each, command in sorted(named.items()))
 
 
@@ -213,6 +214,34 @@ def _reap(process: Process) -> None:
             os.waitpid(process.pid, os.WNOHANG)
         except ChildProcessError:
             pass
+
+
+PATIENCE = 1.0
+_zombies: dict[tuple[int, int], float] = {}  # children of ours that ended: when that was first seen
+
+
+def reap_adopted() -> None:
+    """Takes away the zombies that nobody waits for: orphans that we adopted, as every sandboxed command leaves one. A
+    child that somebody here started is waited for at once; one that still is a zombie PATIENCE seconds after it was
+    first seen as one was adopted."""
+    now, there = time.monotonic(), {(each.pid, each.started): each for each in ended_children()}
+    for gone in _zombies.keys() - there.keys():
+        _zombies.pop(gone, None)
+    for known, each in there.items():
+        if now - _zombies.setdefault(known, now) >= PATIENCE:
+            _reap(each)
+
+
+def ended_children() -> list[Process]:
+    """The zombies among our children; nothing where there is no /proc that lists them."""
+    found: list[Process] = []
+    for listed in Path("/proc/self/task").glob("*/children"):
+        try:
+            pids = listed.read_text().split()
+        except OSError:
+            continue
+        found += [each for pid in pids if (each := _look(int(pid))) is not None and each.zombie]
+    return found
 
 
 def _command(pid: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from contracts.junit import MAX_REPORT, MAX_REPORTS
+from contracts.junit import MAX_REPORT, MAX_REPORTS, TOO_LARGE, TOO_MANY
 from contracts.redact import Redactor
 
 _LOOKED_AT = 5000  # files that the globs may name
@@ -26,15 +26,22 @@ class Reports:
         self._before = dict(self._stamps())
 
     def read(self) -> dict[str, bytes]:
-        """path (relative to `cwd`) -> content, redacted; 200 files and 16 MiB in all, what is beyond left out."""
+        """path (relative to `cwd`) -> content, redacted; 200 files and 16 MiB in all, of the first one beyond that it
+        is too large or one too many. What can't be read is left out."""
         found: dict[str, bytes] = {}
         room = MAX_REPORT
         for path, stamp in sorted(self._stamps()):
-            if self._before.get(path) == stamp or len(found) == MAX_REPORTS:
+            if self._before.get(path) == stamp:
                 continue
-            data = _content(self._cwd / path, room)
+            if len(found) == MAX_REPORTS:
+                found[path] = TOO_MANY
+                break
+            data = TOO_LARGE if stamp[-1] > room else _content(self._cwd / path, room)
             if data is None:
                 continue
+            if data == TOO_LARGE:
+                found[path] = data
+                break
             room -= len(data)
             found[path] = self._redactor.redact(data)
         return found

@@ -10,13 +10,14 @@ from typing import TypeVar
 
 import anyio.to_thread
 
+from contracts.controls import shown_diff
 from contracts.errors import ConfigError, Lost, Moved
 from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
 from contracts.redact import Redactor
 from contracts.repository import Status
 from contracts.task import Setup, Task
-from contracts.text import clean, cut
+from contracts.text import cut
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
 from tool_adapters.worktree import Worktree
@@ -195,7 +196,7 @@ class WorktreeWorkspace:
         """See ports.Workspace."""
         raw, total = await _thread(lambda: self.work.diff(old, new, limit=max(limit, _DIFF_READ)))
         note = f"\n… the diff goes on for {total - len(raw):,} bytes" if total > len(raw) else ""
-        return cut(clean(self._redactor.redact(raw)), limit - len(note.encode())) + note
+        return cut(shown_diff(self._redactor.redact(raw)), limit - len(note.encode())) + note
 
     async def contains(self, commit: str, tip: str) -> bool:
         """See ports.Workspace."""

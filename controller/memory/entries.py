@@ -101,6 +101,8 @@ class Past:
 
     # ---- what was done --------------------------------------------------------------------------------
     def _action(self, row: AuditRow) -> Iterator[Entry]:
+        if row.kind == "reply" and committed(row):
+            return  # the row of its evidence says what came of it
         action = _dict(row.action)
         tool, args = str(action.get("tool", "")), _dict(action.get("args"))
         told = [(name, inner) for name, inner in inner_actions(tool, args) if name != SELF]

@@ -107,7 +107,10 @@ class SqliteStore:
             entry, prev = row.model_dump_json(exclude_defaults=True).encode(), record.chain or GENESIS
             new = [(record.rows + 1, prev, chain(prev, entry), entry)]
             after = after.model_copy(update={"rows": new[0][0], "chain": new[0][2]})
-        data = after.model_dump_json(exclude={"inbox"}, exclude_defaults=True).encode()
+        kept = after.model_dump(mode="json", exclude={"inbox"}, exclude_defaults=True)
+        data = orjson.dumps(
+            {"format": FORMAT} | kept
+        )  # said although it is the default: an older version must know
         outcome = str(record.outcome) if record.outcome in CLOSING else None
         with self._file.writing() as db:
             self._fenced(db, lease)
@@ -276,7 +279,7 @@ class SqliteStore:
     def _parse(self, data: bytes, sum: str, version: int) -> RunRecord:
         if digest(data) != sum:
             raise self._file.damaged("the record does not match its checksum")
-        if (found := orjson.loads(data).get("format", FORMAT)) > FORMAT:
+        if (found := orjson.loads(data).get("format", 1)) > FORMAT:
             raise Unavailable(
                 f"the record has format {found}, this version reads up to {FORMAT}", hint="upgrade"
             )

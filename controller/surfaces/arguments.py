@@ -19,3 +19,4 @@ Run = Annotated[str | None, typer.Argument(help="run id or #N; the newest when a
 AgentName = Annotated[
     str | None, typer.Option("--agent", help="use this agent instead of agent.use", show_default=False)
 ]
+RunOption = Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)]

@@ -38,7 +38,9 @@ def checks(task: Path | None, as_json: bool) -> int:
         match item:
             case CheckReading():
                 print(
-                    plain(f"{item.role:<6} {name}: {colour(item.passed)}: {item.why} ({duration(item.took)})")
+                    plain(
+                        f"{item.role:<6} {name}: {colour(item.passed, item.why)}: {item.why} ({duration(item.took)})"
+                    )
                 )
                 if not item.passed and item.text:
                     print(plain("\n".join(f"    {line}" for line in item.text.rstrip().split("\n"))))

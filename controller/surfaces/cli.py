@@ -7,12 +7,12 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from controller.surfaces import cli_deciding, cli_keeping
-from controller.surfaces.arguments import AgentName, Json, Run, Task, TaskOption
+from controller.surfaces.arguments import AgentName, Json, Run, RunOption, Task, TaskOption
 
 app = typer.Typer(
     name="controller",
@@ -51,6 +51,7 @@ READERS = (
     "schema",
     "replay",
     "approvals",
+    "intent",
 )  # they hold nothing that must be put back
 
 
@@ -152,9 +153,16 @@ def validate(
     prove_checks: Annotated[
         bool, typer.Option("--prove-checks", help="run the checks, also with a broken file")
     ] = False,
+    criteria: Annotated[
+        bool, typer.Option("--criteria", help="from each success criterion to what proves it")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Look at a task without starting an agent: faults, bounds, price."""
+    if criteria:
+        from controller.surfaces.criteria import show
+
+        return show(task, as_json)
     from controller.surfaces.validate import validate
 
     return validate(task, as_json=as_json, show_effective=effective, prove=prove_checks)
@@ -168,6 +176,9 @@ def run(
         bool, typer.Option("--new", help="open another run although the last one is finished")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="go on after failed, stuck or blocked")] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept-new-intent", help="take an edited intent as it is")
+    ] = False,
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, help="at most so many steps now", show_default=False)
     ] = None,
@@ -177,7 +188,7 @@ def run(
     from controller.surfaces.run import run
 
     shell.json_lines = as_json
-    return run(task, agent=agent, new=new, retry=retry, steps=steps, as_json=as_json)
+    return run(task, agent=agent, new=new, retry=retry, accept=accept, steps=steps, as_json=as_json)
 
 
 @app.command()
@@ -242,11 +253,20 @@ def explain(
     step: Annotated[
         int | None, typer.Argument(help="number of the step; the last when absent", show_default=False)
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    run: RunOption = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", help="a pointer, /FIELD or /intent/SECTION/ITEM", show_default=False),
+    ] = None,
     task: TaskOption = None,
     as_json: Json = False,
 ) -> int:
-    """Everything kept of one step: sizes of the prompt, reply, verdict, action, evidence, diff."""
+    """Everything kept of one step: sizes of the prompt, reply, verdict, action, evidence, diff. With --source: where
+    something comes from."""
+    if source is not None:
+        from controller.surfaces.source import source as shown
+
+        return shown(task, source, run, as_json)
     from controller.surfaces.explain import explain
 
     return explain(task, step, run, as_json)
@@ -255,7 +275,7 @@ def explain(
 @app.command()
 def recall(
     query: Annotated[str, typer.Argument(help="words; a word's beginning is enough")],
-    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    run: RunOption = None,
     kind: Annotated[
         list[str] | None,
         typer.Option("--kind", help="state, action, output or decision; may be repeated", show_default=False),
@@ -276,7 +296,7 @@ def prompt(
         int | None, typer.Argument(help="number of the step; the last when absent", show_default=False)
     ] = None,
     sections: Annotated[bool, typer.Option("--sections", help="a table of its sections' sizes")] = False,
-    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    run: RunOption = None,
     task: TaskOption = None,
     as_json: Json = False,
 ) -> int:
@@ -306,7 +326,7 @@ def state_history(run: Run = None, task: TaskOption = None, as_json: Json = Fals
 def state_diff(
     old: Annotated[int, typer.Argument(help="step")] = 0,
     new: Annotated[int | None, typer.Argument(help="step; now when absent", show_default=False)] = None,
-    run: Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)] = None,
+    run: RunOption = None,
     task: TaskOption = None,
 ) -> int:
     """What differs between two steps."""
@@ -357,28 +377,15 @@ def land(
     message: Annotated[
         str | None, typer.Option("-m", "--message", help="commit message of --squash", show_default=False)
     ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="also where the branch went on: no check has seen the result")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show message and files, move nothing")] = False,
 ) -> int:
     """Put a completed run's work onto a branch."""
     from controller.surfaces.land import land
 
-    return land(task, squash=squash, ff=ff, onto=onto, message=message, dry_run=dry_run)
-
-
-@app.command()
-def doctor(task: Task = None, as_json: Json = False) -> int:
-    """What this machine has: git, Python, agents, credentials, space."""
-    from controller.surfaces.doctor import doctor
-
-    return doctor(task, as_json)
-
-
-@app.command()
-def schema(
-    kind: Annotated[str, typer.Argument(help="task, intent, state, transition or event")],
-    task: TaskOption = None,
-) -> int:
-    """Print a JSON Schema."""
-    from controller.surfaces.schema import schema
-
-    return schema(kind, task)
+    how: Literal["squash", "ff", "merge"] = "merge" if merge else "ff" if ff else "squash"
+    if squash + ff + merge > 1:
+        raise typer.BadParameter("--squash, --ff and --merge exclude each other")
+    return land(task, how=how, onto=onto, message=message, dry_run=dry_run)

@@ -15,16 +15,34 @@ Hash = Annotated[
     typer.Option("--hash", help="refuse if the action is not the one with this hash", show_default=False),
 ]
 
+intent = typer.Typer(help="What the user wants.", no_args_is_help=True, rich_markup_mode=None)
 approvals = typer.Typer(help="What waits for a person.", no_args_is_help=False, rich_markup_mode=None)
 
 
 def add(app: typer.Typer) -> None:
     """Puts the commands into `app`."""
     app.add_typer(approvals, name="approvals")
+    app.add_typer(intent, name="intent")
     app.command()(approve)
     app.command()(reject)
     app.command()(plan)
     app.command()(apply)
+
+
+@intent.command("show")
+def intent_show(task: TaskOption = None, as_json: Json = False) -> int:
+    """The contract in force, and what was changed in this run, by whom."""
+    from controller.surfaces.intent import show
+
+    return show(task, as_json)
+
+
+@intent.command("write")
+def intent_write(task: TaskOption = None, as_json: Json = False) -> int:
+    """Put the contract in force into the contract folder, so that approved changes outlive the run."""
+    from controller.surfaces.intent import write
+
+    return write(task, as_json)
 
 
 @approvals.callback(invoke_without_command=True)

@@ -15,6 +15,8 @@ def add(app: typer.Typer, state: typer.Typer) -> None:
     app.command()(replay)
     app.command()(clean)
     app.command()(unlock)
+    app.command()(doctor)
+    app.command()(schema)
     state.command("recover")(recover)
     state.command("migrate")(migrate)
 
@@ -93,3 +95,20 @@ def migrate(
     from controller.surfaces.migrate import migrate
 
     return migrate(task, to, dry_run=dry_run, as_json=as_json)
+
+
+def doctor(task: Task = None, as_json: Json = False) -> int:
+    """What this machine has: git, Python, agents, credentials, space."""
+    from controller.surfaces.doctor import doctor
+
+    return doctor(task, as_json)
+
+
+def schema(
+    kind: Annotated[str, typer.Argument(help="task, intent, state, transition or event")],
+    task: TaskOption = None,
+) -> int:
+    """Print a JSON Schema."""
+    from controller.surfaces.schema import schema
+
+    return schema(kind, task)

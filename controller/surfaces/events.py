@@ -6,10 +6,10 @@ from pathlib import Path
 
 from contracts.charter import Charter
 from contracts.events import Costs, Ended, GoalChange, Result, StepEnded
-from contracts.outcomes import EXIT_CODES, Outcome
+from contracts.outcomes import EDITED, EXIT_CODES, Outcome
 from contracts.queue import DID_NOT, HAPPENED
 from contracts.record import RunRecord
-from controller.surfaces.words import clock, colour, command, duration, money, plural
+from controller.surfaces.words import clock, colour, command, duration, left, money, plural
 
 
 def step_ended(before: RunRecord | None, after: RunRecord, took: float, known: bool) -> StepEnded:
@@ -29,6 +29,7 @@ def step_ended(before: RunRecord | None, after: RunRecord, took: float, known: b
         goals_green=sum(goals),
         goals=len(goals),
         left=after.progress.counts,
+        most=after.progress.most,
         took=round(took, 3),
         costs=costs(after, known),
     )
@@ -38,6 +39,8 @@ def _result(before: RunRecord | None, after: RunRecord) -> tuple[Result, str, st
     """(result, tool, sentence, layer, code)."""
     seen, wrong = after.observation, after.correction
     new = before is None or before.observation != seen
+    if seen is not None and seen.step == after.step and new and seen.failed:
+        return "refuted", seen.tool, seen.head, "evidence", seen.failed
     if seen is not None and seen.step == after.step and new:
         return "committed", seen.tool, seen.head, "", ""
     if wrong is not None and wrong.step == after.step and (before is None or before.correction != wrong):
@@ -60,7 +63,7 @@ def step_line(told: StepEnded) -> str:
     parts.append(f"{duration(told.took)}")
     if told.goals:
         parts.append(f"goals {told.goals_green}/{told.goals}")
-    parts += [f"{name}: {count:,} left" for name, count in told.left.items()]
+    parts += [f"{name}: {left(count, told.most.get(name, count))}" for name, count in told.left.items()]
     if told.costs.tokens:
         parts.append(f"{told.costs.tokens:,} tokens")
     if told.costs.usd_micro:
@@ -122,6 +125,8 @@ def following(record: RunRecord, outcome: Outcome | None, path: Path) -> str:
         case Outcome.blocked:
             waiting = [entry for entry in record.queue if entry.status == "open"]
             more = () if path.resolve() == Path("task.yaml").resolve() else ("--task", str(path))
+            if record.halt is not None and record.halt.cause in EDITED:
+                return command("run", path, *EDITED[record.halt.cause])
             if not waiting:
                 return command("run", path, "--retry")
             first = waiting[0]
@@ -143,7 +148,8 @@ def ending(told: Ended) -> str:
         lines.append(f"  not before {clock(told.not_before)}")
     for check, change in told.checks.items():
         lines.append(
-            f"  {change.role:<6} {check}: {colour(change.start)} → {colour(change.now)}" + _why(change)
+            f"  {change.role:<6} {check}: {colour(change.start)} → {colour(change.now, change.why)}"
+            + _why(change)
         )
     if told.run:
         lines.append(

@@ -41,7 +41,10 @@ def answer(task: Path | None, entry: str, text: str) -> int:
                 f"{entry} asks whether a deed happened: the answer is `{HAPPENED}` or `{DID_NOT}`",
                 hint=waiting[entry].why[:300],
             )
-    wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=who(), at=time.time())))
+    by, now = who(), time.time()
+    if refused := waiting[entry].refuses(by, waiting[entry].action_hash, now):
+        raise ConfigError(refused)
+    wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=by, at=now)))
     print(f"answered {entry}; `{command('run', task)}` goes on")
     return 0
 

@@ -17,7 +17,7 @@ from controller.assemble import builtin_skill
 from controller.contract_folder import INTENT, SKILL, STATE_SCHEMA
 from controller.surfaces.detect import Line, Payer, Project, payers, project
 from controller.surfaces.locate import TASK_FILE, load
-from controller.surfaces.outlook import TEMPLATE, test_globs
+from controller.surfaces.outlook import TEMPLATE, test_globs, untouched
 from controller.surfaces.prove import prove_checks
 from controller.surfaces.validate import inspect
 from controller.surfaces.words import plain
@@ -147,13 +147,13 @@ def _proven(wishes: Wishes) -> int:
             print(plain(f"the checks are not proven: {error}"))
             print(f"next: mend {TASK_FILE}, then `controller validate --prove-checks`")
             return 3
-    if wishes.goal and wishes.done:
-        print("next: controller run")
-    else:
-        missing = [
-            word for word, given in (("goal", wishes.goal), ("check `done`", wishes.done)) if not given
-        ]
+    lists = [f"list `{where[1]}`" for where, _ in untouched(loaded) if where[0] == "authorities"]
+    asked = [("goal", wishes.goal), ("check `done`", wishes.done), *((each, "") for each in lists)]
+    missing = [word for word, given in asked if not given]
+    if missing:
         print(f"next: write the {' and the '.join(missing)} in {TASK_FILE}, then `controller run`")
+    else:
+        print("next: controller run")
     return 0
 
 

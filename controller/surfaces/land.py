@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from contracts.charter import Charter
-from contracts.errors import ConfigError
-from contracts.outcomes import CLOSING
+from contracts.errors import ConfigError, Permanent
+from contracts.outcomes import CLOSING, Outcome
 from contracts.record import AuditRow, RunRecord
+from contracts.text import standing
 from controller.assemble import Places, charter
+from controller.history import committed
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import command, plain, plural
@@ -22,16 +25,20 @@ from tool_adapters.git import ReadOnlyRepo
 SUBJECT = 72  # columns
 LEDGER = "decision_ledger"  # the field of the state that holds decisions and why
 RUN = "Skill-State-Run"
+RETRIED = (Outcome.stuck, Outcome.failed)  # what only `run --retry` goes on from
 
 
 def land(
-    task: Path | None, *, squash: bool, ff: bool, onto: str | None, message: str | None, dry_run: bool
+    task: Path | None,
+    *,
+    how: Literal["squash", "ff", "merge"],
+    onto: str | None,
+    message: str | None,
+    dry_run: bool,
 ) -> int:
-    """Move `onto` (default: workspace.base) forward to hold the run's work; one commit unless `ff`. `dry_run`
-    prints its message and the files. Raises ConfigError for a run that is not completed, and what `landing.land`
-    raises."""
-    if squash and ff:
-        raise ConfigError("--squash and --ff exclude each other")
+    """Move `onto` (default: workspace.base) forward to hold the run's work: one commit, its own commits (`ff`), or one
+    commit merged onto a branch that went on (`merge`). `dry_run` prints the message and the files. Raises ConfigError
+    for a run that is not completed, Permanent where the branch went on, and what `landing.land` raises."""
     loaded = load(task)
     store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name))
@@ -46,14 +53,23 @@ def land(
         )
     if landed(repo, record, target):
         raise ConfigError(f"{target} holds the work of {record.run} already: nothing to land")
+    beyond = _beyond(repo, record, target)
+    if beyond and how == "squash":
+        raise Permanent(
+            f"{target} has gone on since the run began, to {beyond[:12]}: what a merge makes was seen by no check",
+            hint=f"`{command('land', task, '--merge')}` merges all the same; `run --new` begins there",
+        )
     kept = wait_for(lambda: rows(store, record.run))
-    text = f"{message or _message(record, charter(loaded), [row for *_, row in kept])}\n\n{RUN}: {record.run}"
+    said = message or _message(record, charter(loaded), [row for *_, row in kept])
+    if beyond and how == "merge":
+        said += f"\n\nMerged onto {beyond[:12]}; no check has seen the result."
+    text = f"{said}\n\n{RUN}: {record.run}"
     if dry_run:
         print(
             plain(
                 "\n".join(
                     [
-                        text if not ff else f"the commits of {record.branch}",
+                        text if how != "ff" else f"the commits of {record.branch}",
                         "",
                         diffstat(repo, record.base, record.head),
                     ]
@@ -62,12 +78,19 @@ def land(
         )
         return 0
     author = loaded.task.workspace.author
-    moved = landing.land(places.repo, record.branch, target, "ff" if ff else "squash", text, author=author)
+    mode: Literal["squash", "ff"] = "ff" if how == "ff" else "squash"
+    moved = landing.land(places.repo, record.branch, target, mode, text, author=author)
     where = f", checked out in {moved.checkout}" if moved.checkout else ""
     print(
         f"{moved.onto}: {moved.old[:12]} → {moved.new[:12]}, {plural(len(moved.files), 'file')} changed{where}"
     )
     return 0
+
+
+def _beyond(repo: ReadOnlyRepo, record: RunRecord, target: str) -> str:
+    """Where `target` stands when it is not where the checks were read from; empty when it is."""
+    there = repo.rev(f"refs/heads/{target}")
+    return there if there and repo.merge_base(there, record.head) != there else ""
 
 
 def landed(repo: ReadOnlyRepo, record: RunRecord, target: str) -> bool:
@@ -82,7 +105,7 @@ def settled(record: RunRecord, task: Path | None) -> None:
         state = str(record.outcome) if record.outcome else "not finished"
         raise ConfigError(
             f"run {record.run} is {state}: its checks are not proven",
-            hint=f"`{command('run', task)}` goes on with it",
+            hint=f"`{command('run', task, *(('--retry',) if record.outcome in RETRIED else ()))}` goes on with it",
         )
     if record.head == record.base:
         raise ConfigError(f"run {record.run} changed nothing: there is nothing to land")
@@ -99,11 +122,13 @@ def _message(record: RunRecord, law: Charter, kept: Sequence[AuditRow]) -> str:
     ledger = None if inside else record.state.get(LEDGER)
     decided = [f"{key}: {_said(value)}" for key, value in ledger.items()] if isinstance(ledger, dict) else []
     checks = [
-        f"{name} ({check.role}): {'green' if check.passed else 'red'}{': ' if check.why else ''}{check.why}"
+        f"{name} ({check.role}): {standing(check.passed, check.why)}{': ' if check.why else ''}{check.why}"
         for name, check in record.checks.items()
     ]
     made = Counter(
-        f"{row.agent} {row.model or ''}".strip() for row in kept if row.kind == "step" and row.agent
+        f"{row.agent} {row.model or ''}".strip()
+        for row in kept
+        if row.agent and (row.kind == "step" or committed(row))
     )
     steps = ", ".join(f"{plural(count, 'step')} by {agent}" for agent, count in made.most_common())
     parts = [

@@ -12,6 +12,7 @@ from controller.contract_folder import STATE_SCHEMA
 from controller.migrate import Plan
 from controller.migrate import migrate as carried
 from controller.schema_chain import MIGRATIONS, chain_of
+from controller.surfaces.grown import put_aside
 from controller.surfaces.locate import load, wait_for
 from controller.surfaces.state import differences
 from controller.surfaces.who import who
@@ -30,10 +31,12 @@ def migrate(task: Path | None, to: int | None, *, dry_run: bool, as_json: bool) 
     plan = wait_for(
         lambda: carried(store, loaded.task.name, chain, wanted, most=most, by=who(), dry_run=dry_run)
     )
+    aside = [] if dry_run or wanted >= plan.record.state_version else put_aside(loaded, wanted)
     if as_json:
         print(orjson.dumps(_told(plan, dry_run)).decode())
     else:
-        print(plain("\n".join(_lines(plan, chain.current.version, dry_run, task))))
+        current = (chain_of(loaded) if aside else chain).current.version
+        print(plain("\n".join(_lines(plan, current, dry_run, task))))
     return 0
 
 

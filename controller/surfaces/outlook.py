@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.paths import matches
-from contracts.task import Check
 from contracts.units import argv_of
 from controller.assemble import Places, pins, policy
 from controller.taskfile import LoadedTask
@@ -20,14 +19,15 @@ from tool_adapters.sandbox import SandboxPlan
 RUNNERS = re.compile(r"\b(pytest|unittest|nose2|tox|nox|jest|vitest|mocha|npm|yarn|pnpm|go|cargo)\b")
 TESTS = re.compile(r"(^|/)(tests?|__tests__|spec)/|(^|/)test_[^/]*$|[._-](test|spec)\.[a-z]+$|_test\.[a-z]+$")
 UNTOUCHED = "Say here what shall be reached"
+PLACEHOLDER = "task.yaml: "  # what begins the commands that `init` writes for want of one
 TEMPLATE = "this is still the text of the template"
 
 
 def problems(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
     """What would make every run fail. `files` are the tracked files of the task's folder, relative to it."""
     task, place = loaded.task, loaded.where
-    if untouched(loaded):
-        yield f"{place('goal')}: {TEMPLATE}: say what shall be reached"
+    for where, hint in untouched(loaded):
+        yield f"{place(*where)}: {TEMPLATE}: {hint}"
     if task.branch == task.workspace.base:
         yield f"{place('workspace', 'branch')}: the run's own branch can't be its base {task.workspace.base!r}"
     if not any(matches(path, task.workspace.scope) for path in files):
@@ -37,9 +37,14 @@ def problems(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
             yield f"{place('checks', number, 'must_notice')}: {check.must_notice} is not a tracked file"
 
 
-def untouched(loaded: LoadedTask) -> bool:
-    """Whether the goal is still what `init` writes for want of one."""
-    return loaded.task.goal is not None and loaded.task.goal.startswith(UNTOUCHED)
+def untouched(loaded: LoadedTask) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is still as `init` writes it for want of anything better: (where it stands, what to write there)."""
+    task = loaded.task
+    if (task.goal or "").startswith(UNTOUCHED):
+        yield ("goal",), "say what shall be reached"
+    for name, authority in task.authorities.items():
+        if PLACEHOLDER in _line(authority.run or ""):
+            yield ("authorities", name, "run"), "a command that lists what is left"
 
 
 def warnings(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
@@ -47,7 +52,7 @@ def warnings(loaded: LoadedTask, files: Sequence[str]) -> Iterator[str]:
     allowed = policy(loaded)
     tests = [path for path in files if TESTS.search(path)]
     for check in loaded.task.checks:
-        if check.role != "guard" or not RUNNERS.search(_line(check)):
+        if check.role != "guard" or not RUNNERS.search(_line(check.run or "")):
             continue
         pinned = [path for path in tests if matches(path, pins(check)) and not matches(path, check.may_edit)]
         loose = [path for path in tests if path not in pinned and matches(path, allowed.scope)]
@@ -71,8 +76,8 @@ def test_globs(files: Sequence[str]) -> list[str]:
     return [*(f"{folder}**" for folder in sorted(outer)), *sorted(alone)][:12]
 
 
-def _line(check: Check) -> str:
-    return check.run if isinstance(check.run, str) else " ".join(check.run)
+def _line(run: str | Sequence[str]) -> str:
+    return run if isinstance(run, str) else " ".join(run)
 
 
 def tracked(loaded: LoadedTask, repo: ReadOnlyRepo) -> list[str]:
@@ -95,7 +100,7 @@ def boxed(loaded: LoadedTask) -> JsonObject:
         return {"kind": f"none: {error}", "mounts": []}
     runs = [
         *(command.run for command in task.actions.commands.values()),
-        *(check.run for check in task.checks),
+        *(check.run for check in task.checks if check.run is not None),
     ]
     if plan.found is None:
         return {"kind": plan.kind, "mounts": []}

@@ -12,7 +12,7 @@ from contracts.events import StepEnded
 from contracts.text import clean
 from controller.rig import Watch
 from controller.surfaces.events import step_line
-from controller.surfaces.words import duration, money, plain
+from controller.surfaces.words import bar, duration, left, money, plain
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -93,6 +93,9 @@ class LiveLine(Lines):
                 parts.append(f"{costs.tokens:,} tokens")
             if costs and costs.usd_micro:
                 parts.append(money(costs.usd_micro, costs.estimated))
+            for name, count in step.left.items() if step else ():
+                most = step.most.get(name, count) if step else count
+                parts.append(f"{name} {bar(count, most)} {left(count, most)}")
             parts.append(f"{duration(now - self._began)} in all")
             shown = Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
             if self._line:

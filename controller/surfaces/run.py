@@ -6,10 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from contracts.errors import ControllerError, Moved, NoRoom
+from contracts.errors import ControllerError, Moved, NoRoom, Temporary
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
@@ -19,6 +20,7 @@ from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
 from controller.surfaces.events import ended, ending, step_ended
+from controller.surfaces.grown import taken_over
 from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
@@ -29,6 +31,7 @@ from controller.surfaces.who import who
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
 
+MOVES = 32  # times that a call is assembled anew
 NO_SANDBOX = "sandbox: none: commands and checks run with your rights, in the run's own worktree"
 
 
@@ -56,19 +59,28 @@ class Reporter(Lines):
 
 
 def run(
-    task: Path | None, *, agent: str | None, new: bool, retry: bool, steps: int | None, as_json: bool
+    task: Path | None,
+    *,
+    agent: str | None,
+    new: bool,
+    retry: bool,
+    accept: bool = False,
+    steps: int | None,
+    as_json: bool,
 ) -> int:
     """Run the task to an outcome or for at most `steps` steps. Returns the exit code. Raises ControllerError."""
     loaded, path = load(task), task_path(task)
     refuse_lost(loaded)
     reporter = Reporter(for_stderr(), as_json)
     try:
-        if untouched(loaded):
-            raise loaded.error(TEMPLATE, "goal", hint="say what shall be reached, then run again")
+        for where, hint in untouched(loaded):
+            raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
         rig = assembled(loaded, agent, reporter)
         again = partial(assembled, loaded, agent, reporter)
         told = wait_for(
-            lambda: _worked(rig, again, loaded, path, reporter, new=new, retry=retry, steps=steps)
+            lambda: _worked(
+                rig, again, loaded, path, reporter, new=new, retry=retry, accept=accept, steps=steps
+            )
         )
     finally:
         reporter.close()
@@ -100,6 +112,7 @@ async def _worked(
     *,
     new: bool,
     retry: bool,
+    accept: bool,
     steps: int | None,
 ) -> Ended:
     law = rig.task
@@ -119,9 +132,10 @@ async def _worked(
     if not (before is not None and before.finished and not new):
         reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
     last: list[RunRecord | None] = [None if opens else before]
-    began = [time.monotonic()]
+    began, left = [time.monotonic()], [steps]
 
     def after_step(record: RunRecord) -> None:
+        left[0] = None if left[0] is None else left[0] - 1
         now = time.monotonic()
         told = step_ended(last[0], record, now - began[0], law.price_known)
         only_ended = told.result == "halted" and last[0] is not None and record.step == last[0].step
@@ -130,13 +144,20 @@ async def _worked(
             reporter.shown.step(told)
             reporter.tell(told)
 
-    options = Options(new=new, retry=retry, limit=steps, by=who())
+    options = Options(new=new, retry=retry, accept=accept, limit=steps, by=who())
     try:
-        try:
-            end = await loop.run(rig, options, after_step)
-        except Moved as moved:
-            reporter.note(moved.message)
-            end = await loop.run(again(), options, after_step)
+        for _ in range(MOVES):
+            if not new and (said := await taken_over(loaded, rig.store, options.by)):
+                reporter.note(said)
+            try:
+                end = await loop.run(rig, replace(options, limit=left[0]), after_step)
+                break
+            except Moved as moved:
+                reporter.note(moved.message)
+                rig, new = again(), False
+                options = replace(options, new=False)
+        else:
+            raise Temporary(f"the task moved {MOVES} times in one call", hint="run again")
     except NoRoom as error:
         raise await with_remedy(error, loaded) from None
     record = end.record

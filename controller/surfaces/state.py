@@ -13,6 +13,7 @@ from contracts.record import RunRecord
 from contracts.veil import veiled
 from controller.assemble import charter
 from controller.history import Version, versions
+from controller.modes import unconfirmed
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 from controller.taskfile import LoadedTask
@@ -27,6 +28,8 @@ def show(task: Path | None, run: str | None, as_json: bool) -> int:
     else:
         for name, value in state.items():
             print(plain(f"{name}: {orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()}"))
+        if behind := unconfirmed(record, ()):
+            print(plain(f"not confirmed: {orjson.dumps(behind, option=orjson.OPT_INDENT_2).decode()}"))
     return 0
 
 
@@ -85,7 +88,7 @@ def export(task: Path | None, run: str | None) -> int:
         "digest": digest(record.state),
         "schema": law.schemas.get(record.state_version, law.schema).source,
         "state": record.state,
-    }
+    } | ({"not_confirmed": behind} if (behind := unconfirmed(record, ())) else {})
     print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
     return 0
 
@@ -95,7 +98,10 @@ def _found(task: Path | None, run: str | None) -> tuple[LoadedTask, RunRecord]:
     loaded = load(task)
     record, law = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run)), charter(loaded)
     secrets = law.schemas.get(record.state_version, law.schema).secrets
-    return loaded, record.model_copy(update={"state": veiled(record.state, secrets)})
+    told = {"state": veiled(record.state, secrets)}
+    if record.confirmed is not None:
+        told["confirmed"] = veiled(record.confirmed, secrets)
+    return loaded, record.model_copy(update=told)
 
 
 def _versions(loaded: LoadedTask, record: RunRecord) -> Iterator[Version]:

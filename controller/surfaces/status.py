@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from contracts.outcomes import EDITED
 from controller.stores.liveness import lives
-from controller.surfaces.words import clock, colour, command, duration, money, plural
+from controller.surfaces.words import bar, clock, colour, command, duration, money, plural
 
 RUNTIME, STORE = ".agent-runtime", "state.db"
-APPLICATION_ID, SCHEMA, FORMAT = 0x534B5354, 1, 1  # as in controller.stores.sqlite and contracts.record
+APPLICATION_ID, SCHEMA, FORMAT = 0x534B5354, 1, 2  # as in controller.stores.sqlite and contracts.record
 OK, CONFIG, UNAVAILABLE = 0, 2, 8  # exit codes, as in contracts.outcomes
 CLOSING = ("completed", "nothing_to_do")
 _NAME = re.compile(r"""^name:[ \t]+(["']?)([a-z0-9-]{1,40})\1[ \t]*(?:#.*)?$""", re.MULTILINE)
@@ -105,7 +106,7 @@ def read(store: Path, task: str) -> Json:
     if hashlib.sha256(data).hexdigest() != row[1]:
         raise Unreadable("the store is damaged: the record does not match its checksum")
     record = json.loads(data)
-    if record.get("format", FORMAT) > FORMAT:
+    if record.get("format", 1) > FORMAT:
         raise Unreadable(
             f"the record has format {record['format']}, this version reads up to {FORMAT} (upgrade)"
         )
@@ -143,6 +144,7 @@ def summary(task: str, seen: Json, path: Path) -> Json:
         "head": record["head"],
         "checks": checks,
         "left": (record.get("progress") or {}).get("counts", {}),
+        "most": (record.get("progress") or {}).get("most", {}),
         "launches": spent.get("launches", 0),
         "tokens": spent.get("input", 0) + spent.get("output", 0),
         "usd_micro": spent.get("usd_micro", 0),
@@ -181,6 +183,8 @@ def _state(record: Json, seen: Json, working: bool, path: Path) -> tuple[str, st
         return "running", "", command("status", path)
     if outcome in CLOSING:
         return outcome, say, command("diff", path) if outcome == "completed" else ""
+    if outcome == "blocked" and halt.get("cause") in EDITED:
+        return outcome, say, command("run", path, *EDITED[halt["cause"]])
     if outcome == "blocked":
         answered = {post["entry"] for post in seen["inbox"] if post["kind"] in ("answer", "decision")}
         open_ = [entry for entry in record.get("queue", ()) if entry.get("status", "open") == "open"]
@@ -222,10 +226,11 @@ def text(told: Json) -> str:
     for entry in told["queue"]:
         lines.append(f"asks   {entry['id']} ({entry['status']}): {entry['why']}")
     for name, check in told["checks"].items():
-        change = f"{colour(check['start'])} → {colour(check['now'])}"
+        change = f"{colour(check['start'])} → {colour(check['now'], check['why'])}"
         lines.append(f"{check['role']:<6} {name}: {change} (read at step {check['step']})")
     for name, count in told["left"].items():
-        lines.append(f"left   {name}: {count:,}")
+        most = told["most"].get(name, count)
+        lines.append(f"left   {name}: {count:,} of {most:,} {bar(count, most)}")
     about = "about " if told["estimated"] else ""
     price = money(told["usd_micro"], told["estimated"], bool(told["usd_micro"]))
     spent = f"{plural(told['launches'], 'launch')}, {about}{told['tokens']:,} tokens, "

@@ -21,7 +21,7 @@ from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
 from controller.schema_chain import current_schema
-from controller.surfaces import outlook, suitable
+from controller.surfaces import criteria, outlook, suitable
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.prove import prove_checks
@@ -137,7 +137,7 @@ def inspect(loaded: LoadedTask) -> Report:
         report.warnings += list(outlook.warnings(loaded, files))
     report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
-    report.warnings += list(suitable.warnings(loaded))
+    report.warnings += [*suitable.warnings(loaded), *criteria.warnings(loaded)]
     report.warnings += list(_warnings(loaded, report))
     return report
 
@@ -203,7 +203,7 @@ def _warnings(loaded: LoadedTask, report: Report) -> Iterator[str]:
     if not guards:
         yield "there is no guard: nothing would notice that something else broke"
     for check in guards:
-        if check.must_notice is None:
+        if check.must_notice is None and check.authority is None:
             yield f"guard {check.name!r} has no must_notice: nothing proves that it sees the worktree"
     if report.state_bytes > task.limits.state and contract_of(loaded).state_schema:
         yield (

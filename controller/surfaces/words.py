@@ -7,7 +7,7 @@ import shlex
 import time
 from pathlib import Path
 
-from contracts.text import clean
+from contracts.text import clean, standing
 
 
 def duration(seconds: float) -> str:
@@ -44,8 +44,8 @@ def clock(at: float) -> str:
     return time.strftime(form, there)
 
 
-def colour(passed: bool) -> str:
-    return "green" if passed else "red"
+def colour(passed: bool, why: str = "") -> str:
+    return standing(passed, why)
 
 
 TASK_BY_OPTION = ("diff", "explain", "log")  # they take something else first
@@ -57,6 +57,17 @@ def command(name: str, task: Path | None = None, *more: str) -> str:
     if task is not None and task.resolve() != Path("task.yaml").resolve():
         words += [*(["--task"] if name in TASK_BY_OPTION else []), shlex.quote(str(task))]
     return " ".join([*words, *more])
+
+
+def left(count: int, most: int) -> str:
+    """A worklist's count as "12 of 60 left"."""
+    return f"{count:,} of {most:,} left" if most > count else f"{count:,} left"
+
+
+def bar(count: int, most: int, width: int = 20) -> str:
+    """What is done of a worklist that was `most` long, as "███████─────────────"."""
+    done = width if most <= 0 else round(width * (most - count) / most)
+    return "█" * done + "─" * (width - done)
 
 
 def plural(count: int, word: str) -> str:

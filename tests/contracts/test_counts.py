@@ -67,6 +67,8 @@ def recorded(name: str) -> bytes:
         ("mocha_dot", "mocha", 1, 1, 0, 2),
         ("mocha_color", "mocha", 1, 1, 0, 2),
         ("mocha_pass", "mocha", 1, 0, 0, 0),
+        ("tape", "tap", 2, 1, 0, 1),
+        ("tape_pass", "tap", 1, 0, 0, 0),
     ],
 )
 def test_recorded_output_of(
@@ -210,3 +212,10 @@ def test_hostile_lines_take_linear_work(line: str) -> None:
 def test_say_counts() -> None:
     counts = parse_counts(recorded("pytest_q"))
     assert counts is not None and say_counts(counts) == "2 passed, 3 failed, 1 error, 3 skipped (pytest)"
+
+
+def test_a_tap_plan_that_is_not_kept_is_an_error() -> None:
+    short = parse_counts("TAP version 13\nok 1 - a\n1..3\nBail out! no disk\n")
+    assert short is not None and (short.passed, short.failed, short.errors) == (1, 0, 3)
+    assert parse_counts("ok 1 fine\nok 2 fine\n") is None, "neither TAP without a plan nor go"
+    assert "expected: 2" in first_trace(recorded("tape"))

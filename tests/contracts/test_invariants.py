@@ -165,7 +165,7 @@ def test_they_never_raise_and_always_say_the_same(before: JsonObject, after: Jso
 
 # ---- the schemas that are shipped -------------------------------------------------------------------------
 CTF = StateSchema.builtin("ctf")
-SHOWN = {"value": "port 80", "source": "the scan", "step": 3}
+SHOWN = {"value": "port 80", "source": "step:2", "step": 3}
 
 
 def ctf(**patch: Any) -> list[str]:

@@ -24,12 +24,15 @@ from tests.controller.versions import ONE, TWO
 KNOWN = {
     "ctf": {
         "tried": {"k": {"result": "confirmed", "evidence": "seen"}},
-        "facts": {"f": {"value": "v", "source": "s", "from": "k"}},
+        "facts": {
+            "f": {"value": "v", "source": "step:1", "from": "k"},
+            "g": {"unknown": "u", "source": "step:1"},
+        },
     }
 }
 KEYWORDS = {
     "x-version", "x-owner", "x-change-policy", "x-evict", "x-ttl-steps", "x-retention", "x-sensitivity",
-    "x-freshness", "x-invariants",
+    "x-freshness", "x-format", "x-invariants",
 }  # fmt: skip
 FIELDS = {
     "coding": {

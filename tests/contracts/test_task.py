@@ -52,7 +52,7 @@ def test_ten_lines_suffice_and_the_rest_has_defaults() -> None:
     assert (found.branch, found.worktree) == ("skill-state/drop-six", ".agent-runtime/work/drop-six")
     assert found.workspace.scope == ("**",)
     assert found.sandbox.mode == "required"
-    assert (found.limits.observation, found.limits.view, found.limits.state) == (24576, 16384, 16384)
+    assert (found.limits.observation, found.limits.view, found.limits.state) == (24576, 16384, 24576)
     assert (found.commit_mode, found.layout, found.store.use, found.repeat) == (
         "staged",
         "full",

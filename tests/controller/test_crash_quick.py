@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.suites.crash.stage import Template, Victims, World, finish
 from tests.suites.crash.trial import Theatre
 
@@ -25,6 +27,13 @@ POINTS = [
     "child no-old: ended 2",
 ]
 
+IN_MODES = [f"store swap reply: {place} 2" for place in ("begun", "committed")] + [
+    "edit: before write 1",
+    "git update-ref: after 2",
+    "store swap step: before commit 2",
+    "store swap step: committed 2",
+]
+
 
 def test_killed_at_a_boundary_nothing_is_lost_and_nothing_done_twice(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, Template(tmp_path / "template").prepare())
@@ -39,5 +48,17 @@ def test_killed_at_a_boundary_nothing_is_lost_and_nothing_done_twice(tmp_path: P
 
         (control,) = theatre.kill_at(["child ship: ended 1"], blind)
         assert any("doubled" in fault for fault in control.faults), control
+    finally:
+        theatre.close()
+
+
+@pytest.mark.parametrize("mode", ["optimistic", "dual"])
+def test_killed_in_another_commit_mode(tmp_path: Path, mode: str) -> None:
+    changes = (("version: 1\n", f"version: 1\ncommit_mode: {mode}\n"),)
+    theatre = Theatre(tmp_path, Template(tmp_path / "template", changes=changes).prepare())
+    try:
+        assert set(IN_MODES) <= set(theatre.points)
+        wrong = [trial for trial in theatre.kill_at(IN_MODES) if trial.faults or trial.code != -9]
+        assert not wrong, "\n".join(map(str, wrong))
     finally:
         theatre.close()

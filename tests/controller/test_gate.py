@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.approvals import Approvals
 from contracts.base import canonical
 from contracts.charter import Charter
 from contracts.merge import merge
@@ -348,3 +350,35 @@ def test_a_quoted_reply_holds_no_secret(law: Charter) -> None:
 def test_a_secret_in_arguments_is_rejected_before_it_is_stored(law: Charter, asked: Any) -> None:
     found = verdict(law, asked)
     assert isinstance(found, Reject) and found.code == "policy.secret" and "ghp_A1" not in found.say
+
+
+def test_what_can_not_be_written_is_rejected_and_not_kept(law: Charter) -> None:
+    deep: Any = "x"
+    for _ in range(400):
+        deep = {"a": deep}
+    for args, code in ((deep, "envelope.depth"), ({"path": "\ud800"}, "envelope.json")):
+        said = action("list_files", args)
+        reply = a_reply(law, AgentReply(cls=ReplyClass.OK, value=said), transition=said)
+        gated = gate(record(law), git(), git(), reply, law)
+        assert isinstance(gated.verdict, Reject) and gated.verdict.code == code and gated.transition is None
+        gated.model_dump_json()
+
+
+def test_what_a_rejection_says_holds_no_secret(law: Charter) -> None:
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    said = action("list_files", {}, notes={"a": {"is": token}})
+    reply = a_reply(law, AgentReply(cls=ReplyClass.OK, value=said), transition=said)
+    found = gate(record(law), git(), git(), reply, law).verdict
+    assert isinstance(found, Reject) and "/notes/a" in found.say and token not in found.say
+
+
+@pytest.mark.parametrize(
+    "path", ["src/guarded.txt", "src/./guarded.txt", "src/x/../guarded.txt", "src/link", "src/x/../link"]
+)
+def test_a_boundary_is_not_passed_by_a_detour(law: Charter, path: str) -> None:
+    approvals = Approvals.model_validate({"boundaries": ({"paths": ("src/guarded*",)},)})
+    bounded = replace(law, task=law.task.model_copy(update={"approvals": approvals}))
+    seen = git(links={"src/link": "guarded.txt"})
+    found = judge(record(law), seen, seen, edit(path, "a", "b"), bounded)
+    assert isinstance(found, Confirm) and "file src/guarded.txt" in found.entry.basis
+    assert isinstance(judge(record(law), seen, seen, edit("src/a.txt", "a", "b"), bounded), Allow)

@@ -266,7 +266,7 @@ def test_an_approved_change_of_the_intent_holds_and_keeps_what_it_replaced(tmp_p
         "value": "Keep the file names.",
     }
     assert held["locked_requirements"][1]["supersedes"] == "keep"
-    assert held["locked_requirements"][1]["source"] == record(world).run
+    assert held["locked_requirements"][1]["source"] == f"step:{record(world).run}/2"
     say(world, waiting(world))
     go(world, [change("/intent/constraints/1")])
     assert "Sign the work." in intent(world.prompts[0])
@@ -369,3 +369,14 @@ def test_what_people_decided_is_rebuilt_and_gated_again_from_the_audit_alone(tmp
     anyio.run(recover, path, "tidy", before.head)
     after = record(world)
     assert (after.state, after.intent) == (before.state, before.intent)
+
+
+def test_a_step_that_may_cost_too_much_waits_for_a_higher_boundary(tmp_path: Path) -> None:
+    price = "mine: {kind: command, run: [/bin/false], price: {input: 30, cached: 3, output: 200}}"
+    task = TASK.replace("mine: {kind: command, run: [/bin/false]}", price)
+    world = World(tmp_path / "r", task=f"{task}approvals: {{boundaries: [{{usd: 0.5}}]}}\n")
+    end = go(world, [])
+    assert end.outcome is Outcome.blocked and "may cost $0." in end.record.halt.say and world.prompts == []
+    assert go(world, [], retry=True).outcome is Outcome.blocked, "no launch above it"
+    world.file.write_text(world.file.read_text().replace("usd: 0.5", "usd: 5"))
+    assert go(world, [A], limit=1).outcome is None and world.branch_log() != []

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from contracts.outcomes import Outcome
+from controller.replay import replay
 from controller.stores.sqlite import SqliteStore
 from tests.controller.world import FILES, TASK, World, action, edit
 
@@ -103,3 +104,10 @@ def test_an_env_file_is_not_committed(world: World) -> None:
     end = go(world, [action("run", {"command": "env"}), edit("src/a.txt", "old", "new")])
     assert "put back" in world.prompts[1] and end.outcome is not Outcome.completed
     assert ".env" not in world.git("ls-tree", "-r", "--name-only", "skill-state/tidy")
+
+
+def test_a_refused_secret_is_no_difference_in_a_replay(world: World) -> None:
+    go(world, [edit("src/b.txt", "an old", TOKEN), edit("src/b.txt", "an old", "a new")])
+    rig = world.rig()
+    found = replay(rows(world), rig.task, rig.artifacts)
+    assert found.wrong == () and len(found.skipped) == 1 and "redacted before it was kept" in found.skipped[0]

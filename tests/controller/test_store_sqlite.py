@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from contracts.errors import Busy, ConfigError, Unavailable
+from contracts.record import FORMAT
 from controller.stores.sqlite import SqliteStore
 from tests.controller.store_suite import Make, StoreSuite, record, row
 
@@ -85,7 +86,9 @@ def test_a_record_of_a_newer_format_is_refused(stored: Path) -> None:
     from contracts.base import digest
 
     db = sqlite3.connect(stored)
-    data = db.execute("SELECT record FROM runs").fetchone()[0].replace(b'{"task"', b'{"format":7,"task"', 1)
+    data = db.execute("SELECT record FROM runs").fetchone()[0]
+    assert b'"format":%d' % FORMAT in data, "said although it is the default: an older version must know"
+    data = data.replace(b'"format":%d' % FORMAT, b'"format":7', 1)
     assert b'"format":7' in data
     db.execute("UPDATE runs SET record = ?, sum = ?", (data, digest(data)))
     db.commit()

@@ -81,7 +81,7 @@ def test_what_can_not_be_shown_says_why(world: World) -> None:
     go(world, [wrong, finish()], limit=2)
     shown = views(world.prompts[1])
     for told in (
-        "the file is gone",
+        "there is no such file",
         "the range is gone: the file has 2 lines",
         "no path inside",
         "may hold secrets",

@@ -238,3 +238,15 @@ def test_a_check_says_what_changed(root: Path) -> None:
     write(root, {"out": rows.format(2) + "1 failed, 4 passed in 0.1s\n"})
     fewer = check(root, "cat out; exit 1", printed=printed)
     assert fewer.why.endswith("4 passed, 1 failed (pytest) (was 3 passed, 2 failed: 1 no longer fail, 0 new)")
+
+
+def test_a_report_that_is_too_large_is_said_to_be_so(root: Path) -> None:
+    seen = check(root, "head -c 17000000 /dev/zero > r.xml", report="r.xml")
+    assert not seen.passed
+    assert seen.why.startswith("the report r.xml was written and not read: more than 16 MiB, the most that")
+
+
+def test_reports_beyond_the_number_that_is_read_are_said(root: Path) -> None:
+    write(root, {"r.txt": REPORT.format("")})
+    seen = check(root, "mkdir o; for n in $(seq 201); do cp r.txt o/$n.xml; done", report="o/*.xml")
+    assert not seen.passed and "was written and not read: more than 200 reports" in seen.why

@@ -228,6 +228,25 @@ def test_the_landing_message_says_what_was_decided_and_what_proves_it(shell: She
     assert shell.git("log", "-1", "--format=%(trailers:key=Skill-State-Run,valueonly)", "main").strip()
 
 
+def test_what_no_check_has_seen_is_not_landed_unless_that_is_wanted(shell: Shell) -> None:
+    shell.task(*POLITE)
+    assert shell("run").code == 0
+    (shell.repo / "other.txt").write_text("a colleague's\n")
+    shell.git("add", "other.txt")
+    shell.git("commit", "-qm", "meanwhile")
+    head = shell.git("rev-parse", "main")
+    for words in (("land",), ("land", "--dry-run")):
+        refused = shell(*words)
+        assert refused.code == 3 and "seen by no check" in refused.err and "--merge" in refused.err
+    assert shell.git("rev-parse", "main") == head
+    assert shell("land", "--merge", "--ff").code == 2
+    assert shell("land", "--merge").code == 0
+    message = shell.git("log", "-1", "--format=%B", "main")
+    assert f"Merged onto {head[:12]}; no check has seen the result." in message
+    assert (shell.repo / "src/greeting.txt").read_text() == "hello, please\n"
+    assert (shell.repo / "other.txt").exists() and shell.git("rev-parse", "main^") == head
+
+
 def test_landing_as_it_is_and_where(shell: Shell) -> None:
     shell.task(*POLITE)
     assert shell("run").code == 0

@@ -102,7 +102,7 @@ def test_no_match_shows_the_nearest_lines(tree: Worktree) -> None:
 def test_a_hidden_character_is_written_out(tree: Worktree) -> None:
     tree.write("bom.py", "\ufeffx = 1\u2028 # odd\n")
     result = refused(tree, "edit.no_match", replace("bom.py", "x = 1 # odd", "y"))
-    assert "\\u2028" in result.excerpt
+    assert "1|⟨U+FEFF⟩x = 1⟨U+2028⟩ # odd" in result.excerpt
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,8 @@ def test_odd_contents(tree: Worktree) -> None:
     assert empty.title == "empty is empty" and "binary" in blob.title and "no regular file" in pipe.title
     assert dos.text == "1|a\n2|b" and "(CRLF line ends)" in dos.title
     assert latin.text == "1|caf�" and "not UTF-8, no newline at the end" in latin.title
-    assert ansi.text == "1|red  evil"
+    assert ansi.text == "1|␛[31mred␛[0m ⟨U+202E⟩ evil"
+    assert "control characters are shown as ␛ ⟨U+202E⟩" in ansi.title
     (huge,) = read(tree, at("huge", 1))
     assert huge.text == "1|" + "a" * 1000 + "… +999,000 characters"
 

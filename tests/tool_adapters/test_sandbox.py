@@ -18,6 +18,7 @@ import pytest
 from contracts.task import Sandbox
 from tests.tool_adapters.repositories import git
 from tests.tool_adapters.sandbox_world import SECRET, Machine, sandbox, script
+from tool_adapters import descendants
 from tool_adapters.sandbox import NONE, SandboxPlan
 from tool_adapters.sandbox_box import Found, Refused, Resources, limited
 from tool_adapters.sandbox_bwrap import own_error, version
@@ -49,6 +50,23 @@ sys.exit(7)
     assert (machine.worktree / "new.txt").read_text() == "n"
     long = machine.python(kind, "print('x' * 10000)", cap=1000)
     assert long.out.total == 10001 and len(long.out.data) <= 1000
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_many_commands_leave_no_zombies(machine: Machine, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adopted = {each.pid for each in descendants.ended_children()}
+    monkeypatch.setattr(descendants, "PATIENCE", 0.05)
+    for _ in range(6):
+        machine.run(kind, ["true"])
+        time.sleep(0.06)
+    machine.run(kind, ["true"])
+    assert len({each.pid for each in descendants.ended_children()} - adopted) <= 1, (
+        "those of the last command"
+    )
+    # A child that somebody here waits for is left to them, however late they look.
+    child = subprocess.Popen(["sh", "-c", "exit 7"])
+    machine.run(kind, ["true"])
+    assert child.wait() == 7
 
 
 @pytest.mark.parametrize("kind", EVERY)

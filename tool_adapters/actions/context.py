@@ -28,7 +28,8 @@ class ActionContext:
     """The worktree and the means to act in it: `root` the worktree, `paths` what may be changed there, `env`
     the whole environment of children, `git` the reading verbs on the worktree, `redactor` what every text of a
     file goes through before it is shown (what is edited is the file itself), `boxed` what starts the task's own
-    commands, by whether they may use the network (`runner` starts our own programs), `memory` the run's past."""
+    commands, by whether they may use the network (`runner` starts our own programs), `memory` the run's past,
+    `schemas` the folder for versions of the state's schema that people agreed to."""
 
     root: Path
     paths: PathPolicy
@@ -41,6 +42,7 @@ class ActionContext:
     redactor: Redactor = field(default_factory=Redactor)
     boxed: Callable[[bool], Runner] | None = None
     memory: Memory | None = None
+    schemas: Path | None = None
 
     @property
     def room(self) -> int:

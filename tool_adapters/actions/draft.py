@@ -8,10 +8,12 @@ from functools import partial
 
 from contracts.actions import Block
 from contracts.base import JsonObject, digest
+from contracts.controls import literal, lost, restored
 from contracts.errors import Permanent
 from contracts.grammar import inner_actions, payload
+from contracts.line_ends import CONVERT, fitted, like, with_crlf
 from contracts.patch import FilePatch, PatchError, parse
-from contracts.patch_apply import HunkError, apply, is_crlf
+from contracts.patch_apply import HunkError, apply
 from contracts.paths import compile_glob, normalise
 from contracts.redact import LABEL, Redactor
 from contracts.secret_scan import labels
@@ -19,8 +21,8 @@ from contracts.text import cut
 from contracts.tools import MAX_PAYLOAD
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.files import Files, Found, Missing, Refused, artifact, is_binary
-from tool_adapters.actions.nearest import nearest_lines, nearest_names, why_no_match
-from tool_adapters.actions.passages import encoded, fitted, joined, lines_of, taken, with_crlf
+from tool_adapters.actions.nearest import nearest_names, no_match
+from tool_adapters.actions.passages import encoded, exchanged, joined, taken
 from tool_adapters.actions.syntax import syntax_error
 
 _EXCERPT = 1800
@@ -80,9 +82,11 @@ class Draft:
         """What was done, with what no longer parses (of the first 200 files)."""
         lines = list(self.report)
         for path, data in list(self.changes().items())[:_PARSED]:
+            was = self.before[path]
+            if data and (signs := literal(was.data if was else b"", data)):
+                lines.append(f"{path}: holds {signs} as such, no control character: write that as \\u001b")
             problem = None if data is None else syntax_error(path, data)
             if problem:
-                was = self.before[path]
                 old = " (it did not parse before either)" if was and syntax_error(path, was.data) else ""
                 lines.append(f"{path}: SYNTAX {problem}{old}")
         return Block(title="edited", text=cut("\n".join(lines), _REPORT))
@@ -104,7 +108,9 @@ def drafted(tool: str, args: JsonObject, draft: Draft) -> Draft:
         elif name == "apply_patch":
             _patch(draft, inner["patch"])
     if not draft.changes():
-        raise Refused("edit.unchanged", "the edits leave every file as it is: nothing was done")
+        dos = any(data and b"\r\n" in data for data in draft.after.values())
+        kept = f"; a file keeps its CRLF line ends: {CONVERT}" if dos else ""
+        raise Refused("edit.unchanged", f"the edits leave every file as it is: nothing was done{kept}")
     _keeps_secrets(draft)
     return draft
 
@@ -223,7 +229,7 @@ def _copy(draft: Draft, edit: JsonObject) -> None:
     was = draft.get(path)
     if was is not None and b"\0" in was:
         raise Refused("edit.binary", f"{path!r} is binary: edits are for text")
-    draft.after[path] = joined(was, piece.data)
+    draft.after[path] = joined(was, like(piece.data, was))
     if moved:
         draft.after[source] = piece.rest or None
     draft.report.append(piece.told(source, path, moved, created=was is None))
@@ -238,10 +244,9 @@ def _replace(draft: Draft, path: str, old: str, new: str, count: int) -> None:
     if old == new:
         raise Refused("edit.unchanged", f"`old` and `new` are the same: {path!r} would stay unchanged")
     data = draft.text(path)
-    part, fresh = fitted(data, old, new)
-    lines = list(lines_of(data, part))
+    made, lines = exchanged(data, old, new)
     if not lines:
-        raise _no_match(path, draft.redactor.redact(data, keep_lines=True), old)
+        raise no_match(path, draft.redactor.redact(data, keep_lines=True), old)
     if len(lines) != count:
         shown = ", ".join(map(str, lines[:60])) + ("…" if len(lines) > 60 else "")
         raise Refused(
@@ -249,7 +254,11 @@ def _replace(draft: Draft, path: str, old: str, new: str, count: int) -> None:
             f"`old` occurs {len(lines)} times in {path!r}, not {count}: lines {shown}; give more of the text around "
             "it, or the right count",
         )
-    draft.after[path] = data.replace(part, fresh)
+    if made == data and b"\r\n" in data:
+        raise Refused(
+            "edit.unchanged", f"{path!r} keeps its CRLF line ends and would stay unchanged; {CONVERT}"
+        )
+    draft.after[path] = made
     draft.report.append(f"{path}: {_times(len(lines))}, {_at(lines)}")
 
 
@@ -262,33 +271,23 @@ def _at(lines: Sequence[int]) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {shown}"
 
 
-def _no_match(path: str, data: bytes, old: str) -> Refused:
-    text = data.decode("utf-8", "backslashreplace")
-    first = max(old.strip("\n").split("\n"), key=lambda line: len(line.strip()), default="")
-    excerpt = why_no_match(text, old) if "\n" in old.strip("\n") else ""
-    near = "\n".join(nearest_lines(text, first))
-    excerpt = "\n".join(
-        part for part in (excerpt, f"nearest lines of {path}:\n{near}" if near else "") if part
-    )
-    return Refused(
-        "edit.no_match",
-        f"`old` does not occur in {path!r}: copy it from the file as it is now, blanks included",
-        cut(excerpt, _EXCERPT),
-    )
-
-
 def _write(draft: Draft, path: str, content: str) -> None:
     was = draft.get(path)
-    data = encoded(content)
-    if was is not None and is_crlf(was) and b"\r\n" not in data:
-        data = with_crlf(data)
+    data = encoded(restored(content, was or b""))
+    kept = ""
+    if was is not None and b"\r\n" in was and b"\r\n" not in data:
+        data = with_crlf(data) if was.count(b"\r\n") == was.count(b"\n") else fitted(was, data)
+        kept = "; it keeps its CRLF line ends"
     if was == data:
-        raise Refused("edit.unchanged", f"{path!r} holds this content already")
+        say = f"{path!r} holds this content already" + (f"{kept}: {CONVERT}" if kept else "")
+        raise Refused("edit.unchanged", say)
     draft.after[path] = data
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    draft.report.append(
-        f"{path}: {'created' if was is None else 'rewritten'}, {lines:,} lines, {len(data):,} bytes"
-    )
+    if was is None:
+        draft.report.append(f"{path}: created, {lines:,} lines, {len(data):,} bytes")
+        return
+    gone = f"; control characters that it held are gone: {chars}" if (chars := lost(was, data)) else ""
+    draft.report.append(f"{path}: rewritten, {lines:,} lines, {len(data):,} bytes{kept}{gone}")
 
 
 def _replace_all(draft: Draft, glob: str, old: str, new: str, expect: int) -> None:
@@ -311,10 +310,9 @@ def _replace_all(draft: Draft, glob: str, old: str, new: str, expect: int) -> No
             continue
         if data is None or is_binary(data):
             continue
-        part, fresh = fitted(data, old, new)
-        lines = list(lines_of(data, part))
+        fresh, lines = exchanged(data, old, new)
         if lines:
-            hits[path], made[path] = lines, data.replace(part, fresh)
+            hits[path], made[path] = lines, fresh
     if blocked:
         raise Refused(
             "edit.blocked",
@@ -340,7 +338,7 @@ def _holds(draft: Draft, path: str, old: str) -> bool:
         found = draft.peek(path)
     except Refused:
         return False
-    return found is not None and fitted(found.data, old, "")[0] in found.data
+    return found is not None and bool(exchanged(found.data, old, "")[1])
 
 
 # ---- a patch -----------------------------------------------------------------------------------------------
@@ -355,9 +353,13 @@ def _patch(draft: Draft, text: str) -> None:
         path = _clean(each.path)
         try:
             was = draft.get(path) if each.kind == "new" else draft.text(path)
-            draft.after[path] = apply(each, was)
+            safe = draft.redactor.redact(was, keep_lines=True) if was else None
+            draft.after[path] = apply(each, was, safe)
         except HunkError as error:
-            say = f"{error}. No file was changed; read the lines anew and give the patch for the file as it is now"
+            anew = (
+                "" if error.hidden else "; read the lines anew and give the patch for the file as it is now"
+            )
+            say = f"{error}. No file was changed{anew}"
             raise Refused("patch.failed", say, cut(error.diff, _EXCERPT)) from None
         except Refused as refused:
             raise Refused(refused.code, f"{refused.say}. No file was changed", refused.excerpt) from None

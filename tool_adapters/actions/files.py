@@ -80,6 +80,8 @@ class Files:
             if real != str(self.root) and not real.startswith(f"{self.root}{os.sep}"):
                 raise Refused("path.symlink", f"{path!r} leads out of the worktree through a symlink")
             self._readable(inside)
+            if not os.path.lexists(real):
+                raise Missing("path.missing", f"{path!r} is a symlink to {inside!r}, which does not exist")
         return self._read(inside, path)
 
     def _readable(self, path: str) -> str:

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
+from contracts.controls import named
 from contracts.paths import compile_glob, normalise
 from contracts.text import clean, cut
 from contracts.tools import MAX_TREE_LINES, SPECS
@@ -40,7 +41,7 @@ class ListFiles(Repeatable):
             return Block(title=f"{clean(wanted)[:200]!r} is not a path inside the worktree")
         every = sorted(name for name in self.ctx.git.files() if os.path.lexists(self.ctx.root / name))
         names = [name for name in every if not top or name == top or name.startswith(f"{top}/")]
-        shown = clean(top) or "."
+        shown = named(top) or "."
         if not names:
             near = ", ".join(nearest_names(every, top))
             return Block(title=f"{shown}: no such file or folder" + (f"; near it: {near}" if near else ""))
@@ -48,9 +49,9 @@ class ListFiles(Repeatable):
             pattern = compile_glob(str(glob))
             names = [n for n in names if pattern.match(n) or (top and pattern.match(n[len(top) + 1 :]))]
             title = f"{len(names):,} files match {clean(str(glob))!r}" + (f" in {shown}" if top else "")
-            return Block(title=title, text=cut(clean("\n".join(_flat(names))), room))
-        rows = _tree(names, top, int(args.get("depth", 2)))
-        return Block(title=f"{shown}: {len(names):,} files", text=cut(clean("\n".join(rows)), room))
+            return Block(title=title, text=cut("\n".join(_flat([named(name) for name in names])), room))
+        rows = _tree([named(name) for name in names], named(top), int(args.get("depth", 2)))
+        return Block(title=f"{shown}: {len(names):,} files", text=cut("\n".join(rows), room))
 
 
 def _flat(names: Sequence[str]) -> list[str]:

@@ -5,20 +5,41 @@ from __future__ import annotations
 import difflib
 import re
 
-from contracts.text import clean
+from contracts.controls import unlike, visible
+from contracts.redact import HIDDEN, LABEL
+from contracts.text import cut
+from tool_adapters.actions.files import Refused
 
 _WORD = re.compile(r"\w+")
 _SHOWN = 240
+MOST = 1800  # bytes of a correction's excerpt
 _SCANNED = 4 * 1024 * 1024
 
 
 def numbered(number: int, line: str) -> str:
-    """`12|text` as read_files shows it; characters that can't be shown are written out."""
-    line = line.removesuffix("\r")
-    shown = clean(line)
-    if shown != line:
-        shown = line.encode("unicode_escape", "surrogatepass").decode("ascii")
+    """`12|text` as read_files shows it."""
+    shown = visible(line.removesuffix("\r"))
     return f"{number}|{shown[:_SHOWN]}" + ("…" if len(shown) > _SHOWN else "")
+
+
+def no_match(path: str, data: bytes, old: str) -> Refused:
+    """Why `old` is not in the file, whose `data` may be shown."""
+    text = data.decode("utf-8", "backslashreplace")
+    first = max(old.strip("\n").split("\n"), key=lambda line: len(line.strip()), default="")
+    excerpt = why_no_match(text, old) if "\n" in old.strip("\n") else ""
+    rows = nearest_lines(text, first)
+    near = "\n".join(rows)
+    if rows and not excerpt:
+        # One line was sought: the nearest one may look the same.
+        excerpt = _why_not(text.split("\n")[int(rows[0].partition("|")[0]) - 1], old.strip("\n"))
+    excerpt = "\n".join(
+        part for part in (excerpt, f"nearest lines of {path}:\n{near}" if near else "") if part
+    )
+    return Refused(
+        "edit.no_match",
+        f"`old` does not occur in {path!r}: copy it from the file as it is now, blanks included",
+        cut(excerpt, MOST),
+    )
 
 
 def nearest_lines(text: str, wanted: str, count: int = 3) -> tuple[str, ...]:
@@ -65,10 +86,21 @@ def why_no_match(text: str, old: str) -> str:
             return f"lines {at + 1}–{at + len(wanted)} come nearest, but the file ends at line {len(lines)}"
         if found != line:
             what = "only in its blanks" if found.strip() == line.strip() else "there"
+            why = f"(that line {HIDDEN})" if LABEL in found else unlike(line, found)
             return (
                 f"lines {at + 1}–{at + len(wanted)} come nearest; line {offset + 1} of `old` differs {what}:\n"
-                f"- {line[:_SHOWN]}\n+ {numbered(here + 1, found)}"
+                f"- {visible(line[:_SHOWN])}\n+ {numbered(here + 1, found)}" + (f"\n{why}" if why else "")
             )
+    return ""
+
+
+def _why_not(found: str, sought: str) -> str:
+    """Why a text of one line is not in the line that is most like it, when that can't be seen."""
+    found = found.removesuffix("\r")
+    if LABEL in found:
+        return f"(the nearest line {HIDDEN})"
+    if found.strip() and " ".join(found.split()) == " ".join(sought.split()):
+        return unlike(sought, found)
     return ""
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from contracts.patch_apply import is_crlf
+from contracts.controls import restored, visible
+from contracts.line_ends import replaced
 from contracts.text import line
 from tool_adapters.actions.files import Refused
 
@@ -27,7 +27,7 @@ class Piece:
         rows = self.data.decode("utf-8", "replace").rstrip("\n").split("\n")
         how = f"{path}: {'created from' if created else 'got'} lines {self.first:,}–{self.last:,} of {source}"
         gone = ", taken out there" + ("" if self.rest else ", which is gone") if moved else ""
-        return f"{how} ({len(self.data):,} bytes{gone})\n  {line(rows[0], 160)}\n  …\n  {line(rows[-1], 160)}"
+        return f"{how} ({len(self.data):,} bytes{gone})\n  {_row(rows[0])}\n  …\n  {_row(rows[-1])}"
 
 
 def taken(source: str, data: bytes, begin: int | None, end: int | None) -> Piece:
@@ -63,27 +63,11 @@ def encoded(text: str) -> bytes:
         ) from None
 
 
-def fitted(data: bytes, old: str, new: str) -> tuple[bytes, bytes]:
-    """`old` and `new` as bytes, with the file's line ends where it has CRLF and the text has not."""
-    plain, fresh = encoded(old), encoded(new)
-    if b"\r\n" not in data:
-        return plain, fresh
-    dos = with_crlf(plain)
-    if is_crlf(data) or (dos != plain and plain not in data and dos in data):
-        return (plain if plain in data and dos not in data else dos), with_crlf(fresh)
-    return plain, fresh
+def exchanged(data: bytes, old: str, new: str) -> tuple[bytes, list[int]]:
+    """`data` with `new` for `old`, both as they are written after what was shown, and the lines where it stood.
+    Raises Refused."""
+    return replaced(data, encoded(restored(old, data)), encoded(restored(new, data)))
 
 
-def with_crlf(data: bytes) -> bytes:
-    """Every line end as CRLF."""
-    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-
-
-def lines_of(data: bytes, part: bytes) -> Iterator[int]:
-    """The line numbers at which `part` begins."""
-    at, line, seen = data.find(part), 1, 0
-    while at >= 0:
-        line += data.count(b"\n", seen, at)
-        seen = at
-        yield line
-        at = data.find(part, at + len(part))
+def _row(text: str) -> str:
+    return line(visible(text.removesuffix("\r")), 160)

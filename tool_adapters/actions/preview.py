@@ -6,6 +6,7 @@ import difflib
 from functools import partial
 
 from contracts.actions import ActionCall
+from contracts.controls import visible
 from contracts.grammar import paths_of
 from contracts.text import cut
 from tool_adapters.actions.context import ActionContext
@@ -36,6 +37,7 @@ def preview(ctx: ActionContext, call: ActionCall) -> str:
 
 
 def _lines(data: bytes | None, ctx: ActionContext) -> list[str]:
-    text = ctx.redactor.redact(data).decode("utf-8", "replace") if data else ""
-    lines = text.splitlines(keepends=True)
+    text = visible(ctx.redactor.redact(data).decode("utf-8", "replace")) if data else ""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1:] = [lines[-1].removesuffix("\n")] if not text.endswith("\n") and text else []
     return [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]

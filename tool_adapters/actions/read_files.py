@@ -10,6 +10,8 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
+from contracts.controls import marks, named, visible
+from contracts.line_ends import said
 from contracts.redact import LABEL
 from contracts.text import clean, share, size
 from contracts.tools import MAX_RANGE_BYTES, MAX_RANGE_LINES, SPECS
@@ -20,6 +22,7 @@ from tool_adapters.actions.outline import outline
 
 FIRST_LINES = 80
 _LONG_LINE = 1000
+_SLICE = 8 * 1024
 _OUTLINE_ROWS = 150
 
 
@@ -68,13 +71,13 @@ class ReadFiles(Repeatable):
 
     def _pieces(self, files: Files, entry: JsonObject) -> list[Piece]:
         path = str(entry["path"])
-        begin, end = entry.get("from"), entry.get("to")
+        begin, end, at = entry.get("from"), entry.get("to"), entry.get("at")
         try:
             data = (
                 artifact(self.ctx.artifacts, path) if path.startswith("artifact:") else files.read(path).data
             )
         except Missing as missing:
-            names = ", ".join(nearest_names(list(self.ctx.git.files()), path))
+            names = ", ".join(nearest_names([name for name in self.ctx.git.files() if name != path], path))
             return [Piece(path, (), title=missing.say + (f"; near it: {names}" if names else ""))]
         except Refused as refused:
             return [Piece(path, (), title=refused.say)]
@@ -82,24 +85,26 @@ class ReadFiles(Repeatable):
             return [Piece(path, (), title=f"{path} is binary, {len(data):,} bytes")]
         # The whole file, before a range of it is taken: a key is known by its first line.
         safe = self.ctx.redactor.redact(data, keep_lines=True)
-        pieces = pieces_of(path, safe, begin, end)
+        pieces = pieces_of(path, safe, begin, end, at)
         return pieces if safe == data else [_marked(piece) for piece in pieces]
 
 
-def pieces_of(path: str, data: bytes, begin: int | None = None, end: int | None = None) -> list[Piece]:
-    """What is shown of a text: the range `begin`–`end` (1-based, inclusive), or, of a large file without a
-    range, its outline and its first 80 lines."""
+def pieces_of(
+    path: str, data: bytes, begin: int | None = None, end: int | None = None, at: int | None = None
+) -> list[Piece]:
+    """What is shown of a text: the range `begin`–`end` (1-based, inclusive), of one line what stands from its
+    character `at` on, or, of a large file without a range, its outline and its first 80 lines."""
     text = data.decode("utf-8", "replace")
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
     notes = _notes(data, text)
     total = len(lines)
-    if begin is None and end is None and not path.startswith("artifact:"):
+    if begin is None and end is None and at is None and not path.startswith("artifact:"):
         large = total > MAX_RANGE_LINES or len(data) > MAX_RANGE_BYTES
         found = outline(path, text) if large else []
         if large:
-            head = replace(_range(path, lines, 1, min(total, FIRST_LINES)), notes=notes)
+            head = _noted(_range(path, lines, 1, min(total, FIRST_LINES)), notes)
             rows = tuple(f"{number}|{_shown(line)}" for number, line in found[:_OUTLINE_ROWS])
             more = f", the first {len(rows)} of {len(found):,}" if len(found) > len(rows) else ""
             title = f"{path} outline of {total:,} lines{more}"
@@ -110,9 +115,18 @@ def pieces_of(path: str, data: bytes, begin: int | None = None, end: int | None 
         return [Piece(path, (), title=f"{path} is empty")]
     if first > total:
         return [Piece(path, (), title=f"{path} has {total:,} lines: nothing at line {first:,}")]
+    if path.startswith("artifact:"):
+        # What a command printed: its colours are noise, as in the results of `run`.
+        lines[first - 1 : last] = [clean(line) for line in lines[first - 1 : last]]
+    if at is not None:
+        return [_slice(path, lines[first - 1], first, at)]
     if last < first:
         return [Piece(path, (), title=f"{path} lines {first:,}–{end:,}: `to` comes before `from`")]
-    return [replace(_range(path, lines, first, last), notes=notes)]
+    return [_noted(_range(path, lines, first, last), notes)]
+
+
+def _noted(piece: Piece, notes: str) -> Piece:
+    return replace(piece, notes=notes + piece.notes)
 
 
 def _marked(piece: Piece) -> Piece:
@@ -134,11 +148,31 @@ def _range(path: str, lines: Sequence[str], first: int, last: int) -> Piece:
         if room < 0 and rows:
             break
         rows.append(row)
-    return Piece(path, tuple(rows), first, len(lines))
+    shown = marks("\n".join(lines[first - 1 : first - 1 + len(rows)]))
+    notes = f"; control characters are shown as {shown}: write them so" if shown else ""
+    if long := next(
+        (n for n, line in enumerate(lines[first - 1 :][: len(rows)], first) if len(line) > _LONG_LINE), 0
+    ):
+        notes += f"; long lines are cut: `from` {long}, `at` {_LONG_LINE + 1} reads on"
+    return Piece(path, tuple(rows), first, len(lines), notes=notes)
+
+
+def _slice(path: str, line: str, number: int, at: int) -> Piece:
+    """One line from its character `at` (1-based) on, in at most 8 KiB."""
+    if at > len(line):
+        return Piece(path, (), title=f"{path} line {number:,} has {len(line):,} characters")
+    part = line[at - 1 : at - 1 + _SLICE]
+    while (taken := size(visible(part))) > _SLICE:
+        part = part[: len(part) * _SLICE // taken]
+    last = at - 1 + len(part)
+    more = f"; `at` {last + 1} reads on" if last < len(line) else ""
+    shown = f"; control characters are shown as {signs}" if (signs := marks(part)) else ""
+    title = f"{path} line {number:,} characters {at:,}–{last:,} of {len(line):,}{more}{shown}"
+    return Piece(path, (f"{number}|{visible(part)}",), title=title)
 
 
 def _notes(data: bytes, text: str) -> str:
-    notes = ["CRLF line ends"] if b"\r\n" in data else []
+    notes = [ends] if (ends := said(data)) else []
     if "�" in text and "�".encode() not in data:
         notes.append("not UTF-8")
     if data and not data.endswith(b"\n"):
@@ -147,10 +181,9 @@ def _notes(data: bytes, text: str) -> str:
 
 
 def _shown(line: str) -> str:
-    line = line.removesuffix("\r")
     if len(line) <= _LONG_LINE:
-        return clean(line)
-    return f"{clean(line[:_LONG_LINE])}… +{len(line) - _LONG_LINE:,} characters"
+        return visible(line)
+    return f"{visible(line[:_LONG_LINE])}… +{len(line) - _LONG_LINE:,} characters"
 
 
 def shown(piece: Piece, room: int) -> Block:
@@ -166,11 +199,11 @@ def shown(piece: Piece, room: int) -> Block:
     title = clean(piece.title)[:600]
     if not title and not rows:
         title = (
-            f"{clean(piece.path)} lines from {piece.first:,} of {piece.total:,}: no room here, read it alone"
+            f"{named(piece.path)} lines from {piece.first:,} of {piece.total:,}: no room here, read it alone"
         )
     elif not title:
         last = piece.first + len(rows) - 1
-        title = f"{clean(piece.path)} lines {piece.first:,}–{last:,} of {piece.total:,}{piece.notes}"
+        title = f"{named(piece.path)} lines {piece.first:,}–{last:,} of {piece.total:,}{piece.notes}"
     elif len(rows) < len(piece.rows):
         title += f" (cut after {len(rows)})"
     return Block(title=title, text="\n".join(rows), total=full)

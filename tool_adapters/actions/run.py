@@ -71,7 +71,7 @@ class Run:
                 ok=False,
                 code=code,
                 say=say,
-                excerpt=cut(_excerpt(ran), _EXCERPT),
+                excerpt=_excerpt(ran),
                 ran=(facts,) if not ran.refused else (),
                 took=time.monotonic() - begun,
             )
@@ -176,8 +176,13 @@ def _end(ran: Ran) -> str:
 
 
 def _excerpt(ran: Ran) -> str:
+    """The first trace or the last lines, and where the rest is."""
     trace = first_trace(ran.out.text) or first_trace(ran.err.text)
-    return trace or "\n".join(part for part in (_last(ran.out, 15), _last(ran.err, 15)) if part)
+    text = trace or "\n".join(part for part in (_last(ran.out, 15), _last(ran.err, 15)) if part)
+    shown = cut(text, _EXCERPT - 200)
+    kept = [f"artifact:{each.artifact}" for each in (ran.out, ran.err) if each.artifact]
+    more = kept and ran.out.total + ran.err.total > size(shown) + 2
+    return f"{shown}\n(all that it printed: {', '.join(kept)})" if more else shown
 
 
 def _blocks(name: str, ran: Ran, told: Feedback, room: int) -> tuple[Block, ...]:
@@ -210,13 +215,17 @@ def _tail(word: str, stream: Captured, most: int, room: int) -> Block:
     """The last `most` lines of a stream in `room` bytes. The whole of what was printed is in the artifact."""
     rows = stream.text.rstrip("\n").split("\n")
     kept = f", {stream.total:,} bytes: artifact:{stream.artifact}" if stream.artifact else ""
-    if len(rows) <= most:
-        which, kept = "all", ""
-    else:
-        which = f"last {most} of {len(rows):,} lines" if most else f"{len(rows):,} lines"
     whole = stream.total <= CAP
+    long = any(len(row) > _LONG_LINE for row in rows[-most:]) if most else False
     if not whole:
         which = f"last {most} lines" if most else "not shown"
+    elif len(rows) > most:
+        which = f"last {most} of {len(rows):,} lines" if most else f"{len(rows):,} lines"
+    elif long:
+        which = f"{len(rows):,} line{'s' * (len(rows) > 1)}"
+    else:
+        which, kept = "all", ""
+    kept += "; long lines are cut" if long else ""
     first = max(len(rows) - most, 0) + 1 if whole else None
     text = cut(_last(stream, most), max(room, 200), artifact=stream.artifact, first=first) if most else ""
     return Block(

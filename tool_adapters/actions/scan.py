@@ -42,7 +42,7 @@ def scan(request: dict[str, Any]) -> dict[str, Any]:
                 continue
             count += 1
             if count <= request["each"] and len(hits) < request["hits"]:
-                hits.append((path, number, around(line.rstrip("\r"), found.start())))
+                hits.append((path, number, around(line.removesuffix("\r"), found.start())))
         if count:
             files, lines = files + 1, lines + count
             if len(counts) < MAX_COUNTS:

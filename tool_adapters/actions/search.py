@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, Block
 from contracts.base import JsonObject
+from contracts.controls import either, marks, named, visible
 from contracts.paths import matches
 from contracts.redact import LABEL
 from contracts.text import clean, cut, size
@@ -46,20 +47,21 @@ class Search(Repeatable):
 
     async def _block(self, args: JsonObject, room: int) -> Block:
         pattern, regex = str(args["pattern"]), bool(args.get("regex", False))
-        title = f"search {clean(pattern)[:120]!r}"
+        title = f"search {visible(pattern)[:120]!r}"
         if "\n" in pattern and not regex:
             return Block(title=f"{title}: a line break never matches, lines are searched one by one")
-        names = await anyio.to_thread.run_sync(
+        names, secret = await anyio.to_thread.run_sync(
             self._names, tuple(args.get("paths", ())), abandon_on_cancel=True
         )
+        sought = None if regex else either(pattern)
         request = {
             "root": str(self.ctx.root),
             "files": names,
-            "pattern": pattern,
-            "regex": regex,
+            "pattern": sought or pattern,
+            "regex": regex or sought is not None,
             "ignore_case": bool(args.get("ignore_case", False)),
             "hits": MAX_HITS,
-            "each": MAX_HITS_PER_FILE,
+            "each": MAX_HITS_PER_FILE if len(names) > 1 else MAX_HITS,
         }
         if regex:
             found = await self._in_a_child(request)
@@ -69,14 +71,14 @@ class Search(Repeatable):
             return Block(title=f"{title}: {clean(str(found['error']))}")
         found["hits"] = await anyio.to_thread.run_sync(self._safe, found["hits"], abandon_on_cancel=True)
         where = f"{len(names):,} files" + (" that match `paths`" if "paths" in args else "")
-        return _shown(title, found, where, room)
+        unread = f"; {secret:,} that may hold secrets not searched" if secret else ""
+        return _shown(title, found, f"{where} searched{unread}", room)
 
-    def _names(self, globs: tuple[str, ...]) -> list[str]:
-        return [
-            name
-            for name in self.ctx.git.files()
-            if (not globs or matches(name, globs)) and not self.ctx.paths.secret(name)
-        ]
+    def _names(self, globs: tuple[str, ...]) -> tuple[list[str], int]:
+        """The files to search, and how many more would be but may hold secrets."""
+        every = [name for name in self.ctx.git.files() if not globs or matches(name, globs)]
+        names = [name for name in every if not self.ctx.paths.secret(name)]
+        return names, len(every) - len(names)
 
     def _safe(self, hits: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         """The hits without secrets. Each file is looked at as a whole: a line alone does not tell that it is
@@ -89,7 +91,7 @@ class Search(Repeatable):
                 lines[path] = self._both(files, path)
             both = lines[path]
             if both is not None and both[0][number - 1 : number] != both[1][number - 1 : number]:
-                row = b"".join(both[1][number - 1 : number]).decode("utf-8", "replace")
+                row = b"".join(both[1][number - 1 : number]).decode("utf-8", "replace").removesuffix("\r")
                 text = scan.around(row, max(0, row.find(LABEL))) if LABEL in row else f"{LABEL}more of it]"
             out.append((path, number, text))
         return out
@@ -132,16 +134,18 @@ class Search(Repeatable):
 
 def _shown(title: str, found: dict[str, Any], where: str, room: int) -> Block:
     files, lines = found["files"], found["lines"]
-    title += f": {lines:,} hits in {files:,} files ({where} searched)"
+    title += f": {lines:,} hits in {files:,} files ({where})"
     if found["skipped"]:
         title += f" ({found['skipped']:,} could not be searched)"
-    rows = [f"{path}:{number}|{text}" for path, number, text in found["hits"]]
+    if shown := marks("".join(text for _, _, text in found["hits"])):
+        title += f"; control characters are shown as {shown}"
+    rows = [f"{named(path)}:{number}|{visible(text)}" for path, number, text in found["hits"]]
     listed = Counter(path for path, _, _ in found["hits"])
     more = [(path, count - listed[path]) for path, count in found["counts"].items() if count > listed[path]][
         :40
     ]
     rows += [f"{path}: {count:,} more" for path, count in more]
-    named = len(listed.keys() | {path for path, _ in more})
-    rows += [f"… and {files - named:,} more files"] if files > named else []
+    told = len(listed.keys() | {path for path, _ in more})
+    rows += [f"… and {files - told:,} more files"] if files > told else []
     text = clean("\n".join(rows))
     return Block(title=title, text=cut(text, room), total=size(text))

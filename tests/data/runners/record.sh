@@ -283,6 +283,16 @@ keep mocha "$(bin mocha)" m.cjs
 keep mocha_dot "$(bin mocha)" --reporter dot m.cjs
 keep mocha_color "$(bin mocha)" --color m.cjs
 keep mocha_pass "$(bin mocha)" mp.cjs
+cat >t.cjs <<'JS'
+const test = require('tape');
+test('adds', (t) => { t.equal(1 + 1, 2); t.end(); });
+test('is wrong', (t) => { t.equal(1, 2, 'one is two'); t.ok(true); t.end(); });
+test('later', { skip: true }, (t) => { t.end(); });
+test('a todo', { todo: true }, (t) => { t.equal(3, 4); t.end(); });
+JS
+head -2 t.cjs >tp.cjs
+keep tape "$(bin tape)" t.cjs
+keep tape_pass "$(bin tape)" tp.cjs
 
 project ts
 ln -s "$NODE_MODULES" node_modules

@@ -17,7 +17,7 @@ def decide(prompt: str) -> Json:
     notes = re.search(r"^\s*notes: (.*)$", state, re.MULTILINE)
     done: Json = json.loads(notes[1]) if notes else {}
     if "a" not in done:
-        if "=== CORRECTION ===" not in prompt:
+        if "=== CORRECTION ===" not in prompt and ": failed (" not in prompt:  # nothing went wrong yet
             return _step({}, "run", {"command": "broken"})
         return _step({"a": "done"}, "edit_files", {"edits": [_replace("src/a.txt")]})
     if "ship" not in done:

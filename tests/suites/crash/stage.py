@@ -18,6 +18,7 @@ import anyio
 
 from contracts.queue import Answer
 from contracts.record import AuditRow, RunRecord
+from controller.history import versions
 from controller.stores.sqlite import SqliteStore
 from tool_adapters.worktree_home import Home
 
@@ -208,6 +209,9 @@ class World:
         rows, chain = self.rows(record.run)
         found = [f"audit: {line}" for line in chain]
         found += self._work(record, whole)
+        *_, last = versions(rows)
+        if not last.sound or (last.state, last.confirmed) != (record.state, record.confirmed):
+            found.append(f"lost: the audit gives Σ as {last.state}, {last.confirmed} confirmed")
         found += self._charges(record, rows, self.starts() if starts is None else starts)
         found += self._leftovers()
         return found

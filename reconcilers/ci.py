@@ -1,0 +1,208 @@
+"""Continuous integration as an authority: one reading whoever is asked, and the check that rests on it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+
+from contracts.authorities import CiOptions
+from contracts.ci import CiCheck, Facts, conclusion, flaky, judge, matching
+from contracts.errors import ConfigError, ControllerError, Permanent
+from contracts.ports import Ask, Given, Reconciler
+from contracts.readings import CheckReading, CiReading
+from contracts.task import Check
+from contracts.text import cut, line
+from contracts.units import argv_of
+from reconcilers.buildbot import Buildbot
+from reconcilers.github import Github
+from reconcilers.gitlab import Gitlab
+from reconcilers.http import Later
+
+SHOWN = 60  # checks kept in a reading
+ORDER = ("failed", "blocked", "unknown", "pending", "passed", None)
+CAP = 1024 * 1024
+TEXT = 4096
+
+
+class Provider(Protocol):
+    """One CI system. Blocks; `deadline` is of time.monotonic. Raises Later, Permanent."""
+
+    def facts(self, sha: str, now: float, deadline: float) -> Facts: ...
+
+
+PROVIDERS: dict[str, Any] = {"github": Github, "gitlab": Gitlab, "buildbot": Buildbot}
+
+
+class CiReconciler:
+    """Reads what CI says of the run's commit. What can't be read is a reading of state `unknown`, never raised."""
+
+    def __init__(self, given: Given) -> None:
+        self.name, self.when = given.name, ("step",)
+        self._given, self._options = given, given.authority.ci
+        self._provider: Provider | None = None
+
+    @classmethod
+    def given(cls, given: Given) -> CiReconciler:
+        """What the task's authority asks for. Raises ConfigError where its token is not there."""
+        made = cls(given)
+        options = made._options
+        if (make := PROVIDERS.get(options.provider)) is not None:
+            made._provider = make(options, _token(given, options), given.base)
+        return made
+
+    async def read(self, ask: Ask) -> CiReading:
+        """The reading of `ask.head`."""
+        began, timeout = time.monotonic(), self._given.authority.timeout
+        try:
+            if self._provider is None:
+                facts = await self._asked(ask)
+            else:
+                # A thread that hangs in a name look-up is left behind: the step must end in time.
+                with anyio.fail_after(timeout + 5):
+                    facts = await anyio.to_thread.run_sync(
+                        self._provider.facts, ask.head, ask.now, began + timeout, abandon_on_cancel=True
+                    )
+        except Later as error:
+            return self._unknown(ask, began, "it can't be read now", error.message, error.not_before)
+        except TimeoutError:
+            due = ask.now + self._options.poll
+            return self._unknown(ask, began, "it can't be read now", f"not done after {timeout:g} s", due)
+        except (ControllerError, OSError) as error:
+            return self._unknown(ask, began, "it can't be read", str(error), None)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            why = f"an answer of another shape than expected ({type(error).__name__}: {error})"
+            return self._unknown(ask, began, "it can't be read", why, None)
+        return self._judged(ask, began, facts)
+
+    def _judged(self, ask: Ask, began: float, facts: Facts) -> CiReading:
+        options = self._options
+        left = [each for each in facts.checks if not any(matching(each.name, out) for out in options.ignore)]
+        judged = judge(replace(facts, checks=left, grace=options.grace, give_up=options.give_up))
+        clear, parts = self._given.clear, ("name", "key", "url", "why")
+        checks = sorted(judged.checks, key=lambda each: (ORDER.index(each.state), each.name, -each.attempt))
+        shown = [
+            each.model_copy(update={part: clear(getattr(each, part)) for part in parts})
+            for each in checks[:SHOWN]
+        ]
+        return CiReading(
+            name=self.name,
+            provider=options.provider,
+            sha=ask.head,
+            state=judged.row.state,
+            why=judged.row.why,
+            note=facts.note,
+            checks=tuple(shown),
+            total=len(checks),
+            missing=judged.missing[:20],
+            flaky=flaky(judged.checks)[:20],
+            not_before=ask.now + options.poll if judged.row.again else None,
+            took=time.monotonic() - began,
+        )
+
+    def _unknown(self, ask: Ask, began: float, why: str, note: str, not_before: float | None) -> CiReading:
+        return CiReading(
+            name=self.name,
+            provider=self._options.provider,
+            sha=ask.head,
+            state="unknown",
+            why=why,
+            note=line(self._given.clear(note), 300),
+            not_before=not_before,
+            took=time.monotonic() - began,
+        )
+
+    async def _asked(self, ask: Ask) -> Facts:
+        """What the command of provider `command` prints: see docs/ci.md. Raises Later, Permanent."""
+        given = self._given
+        ran = await given.runner.run(
+            argv_of(given.authority.run or ()),
+            cwd=given.cwd,
+            env={**given.env, "SKILL_STATE_SHA": ask.head},
+            timeout=given.authority.timeout,
+            cap=CAP,
+        )
+        if ran.refused:
+            raise Permanent(ran.refused)
+        if ran.exit not in given.authority.ok_exit:
+            why = "it did not end in time" if ran.timed_out else f"exit {ran.exit}"
+            raise Later(f"{why}: {ran.err.text.strip()[-200:]}", ask.now + self._options.poll)
+        try:
+            said = json.loads(ran.out.data)
+        except ValueError:
+            raise Permanent("what it printed is no JSON") from None
+        return printed(said, ask.head, self._options, whole=ran.out.total <= CAP)
+
+
+def printed(said: Mapping[str, Any], sha: str, options: CiOptions, *, whole: bool = True) -> Facts:
+    """The facts in the JSON of a command. A check without `sha`, beside or above it, is not of this commit."""
+    required = (*options.required, *map(str, said.get("required") or ()))
+    checks = [
+        CiCheck(
+            name=line(str(each["name"]), 160),
+            conclusion=conclusion("command", each.get("conclusion")),
+            required="no" if each.get("required") is False else "assumed",
+            attempt=int(each.get("attempt") or 1),
+            sha=str(each.get("sha") or said.get("sha") or ""),
+            url=line(str(each.get("url") or ""), 200),
+            why=line(str(each.get("why") or ""), 200),
+        )
+        for each in said["checks"]
+    ]
+    return Facts(
+        sha,
+        checks,
+        required=required or None,
+        accept=options.accept,
+        sight="not pushed" if said.get("pushed") is False else "same",
+        conflict="yes" if said.get("conflict") else "none",
+        review="missing" if said.get("review") == "missing" and options.reviews else "not needed",
+        quiet=float(said["quiet"]) if "quiet" in said else None,
+        whole=whole,
+    )
+
+
+def _token(given: Given, options: CiOptions) -> str:
+    if options.token_env is None:
+        return ""
+    if not (token := given.environ.get(options.token_env, "").strip()):
+        raise ConfigError(f"authority {given.name!r}: the variable {options.token_env} is not set")
+    if not token.isascii() or not token.isprintable():
+        raise ConfigError(f"authority {given.name!r}: what {options.token_env} holds is no token")
+    return token
+
+
+class RestingCheck:
+    """A check of the task that passes when the authority that it rests on says `passed` for the run's commit."""
+
+    def __init__(self, check: Check, authority: Reconciler) -> None:
+        self.name, self.role = check.name, check.role
+        self.when: tuple[str, ...] = {"finish": ("finish",), "edit": ("edit", "finish")}.get(
+            check.when, ("step", "edit", "finish")
+        )
+        self._authority = authority
+
+    async def read(self, ask: Ask) -> CheckReading:
+        """The reading, now. Raises Permanent when the authority gives no reading of CI."""
+        began = time.monotonic()
+        said = await self._authority.read(ask)
+        if not isinstance(said, CiReading):
+            raise Permanent(f"{self._authority.name}: this is no reading of CI")
+        passed = said.state == "passed" and said.sha == ask.head
+        note = f" ({said.note})" if said.note else ""
+        return CheckReading(
+            name=self.name,
+            role=self.role,
+            passed=passed,
+            why=line(f"{said.provider} says {said.state} of {said.sha[:12]}: {said.why}{note}", 300),
+            exit=None,
+            text=cut(said.text, TEXT),
+            tree=ask.head,
+            not_before=None if passed else said.not_before,
+            took=time.monotonic() - began,
+        )

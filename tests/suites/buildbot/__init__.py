@@ -1,0 +1,1 @@
+"""A real Buildbot, pinned, from the package index: `scripts/test buildbot`."""

@@ -1,0 +1,95 @@
+"""Every rejection code, read from the source: a new one without a case fails the suite."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+GATE, CONFIRM = ROOT / "controller/gate.py", ROOT / "controller/confirm.py"
+INVARIANTS = "invariants."  # and the name that a schema gave it
+
+
+def rejection_codes() -> set[str]:
+    """Those that `Reject(code=…)` can have. One that depends on an invariant's name is `INVARIANTS` alone. Raises
+    AssertionError where the source says it in a way that is not known here."""
+    found: set[str] = set()
+    for path in sorted((ROOT / "controller").rglob("*.py")):
+        calls = [node for node in ast.walk(_tree(path)) if _calls(node, "Reject")]
+        assert not calls or path in (GATE, CONFIRM), f"{path} rejects too: drive it here"
+        for call in calls:
+            code = next((each.value for each in call.keywords if each.arg == "code"), None)  # type: ignore[attr-defined]
+            if code is None:
+                continue  # a pattern: `case Reject():`
+            found |= set(_codes(code, call, path))
+    return found
+
+
+def _codes(code: ast.expr, call: ast.AST, path: Path) -> Iterator[str]:
+    match code:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.IfExp(body=one, orelse=other):
+            yield from _codes(one, call, path)
+            yield from _codes(other, call, path)
+        case ast.JoinedStr(values=[ast.Constant(value=str(prefix)), ast.FormattedValue()]):
+            yield from (f"{prefix}{rest}" for rest in _rests(prefix, call, path))
+        case _:
+            raise AssertionError(f"{path}: a code of a new form: {ast.unparse(code)}")
+
+
+def _rests(prefix: str, call: ast.AST, path: Path) -> set[str]:
+    """What can stand behind a prefix."""
+    match prefix:
+        case "envelope.":
+            rests = {_text(node.args[0]) for node in ast.walk(_tree(GATE)) if _calls(node, "no")}  # type: ignore[attr-defined]
+        case "reply.":
+            rests = set(_classes(call))
+        case "policy.approval_":
+            rests = {_text(node.args[1]) for node in ast.walk(_tree(CONFIRM)) if _calls(node, "_no")}  # type: ignore[attr-defined]
+        case "policy.":
+            rests = {*_pairs(ROOT / "contracts/grammar.py", "problem")}
+            rests |= {
+                *_pairs(ROOT / "contracts/paths.py", "write"),
+                *_pairs(ROOT / "contracts/paths.py", "_refuse"),
+            }
+        case "invariants.":
+            rests = {""}
+        case _:
+            raise AssertionError(f"{path}: codes that begin with {prefix!r} are not known here")
+    assert rests, prefix
+    return rests
+
+
+def _classes(call: ast.AST) -> Iterator[str]:
+    """The reply classes of the `case` in which a call stands."""
+    from contracts.reply import ReplyClass
+
+    for case in (node for node in ast.walk(_tree(GATE)) if isinstance(node, ast.match_case)):
+        if any(ast.dump(node) == ast.dump(call) for each in case.body for node in ast.walk(each)):
+            names = [node.attr for node in ast.walk(case.pattern) if isinstance(node, ast.Attribute)]
+            yield from (str(ReplyClass[name]) for name in names)
+
+
+def _pairs(path: Path, function: str) -> Iterator[str]:
+    """The first of each pair of texts that a function returns."""
+    (body,) = (
+        node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef) and node.name == function
+    )
+    for node in ast.walk(body):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            yield _text(node.value.elts[0])
+
+
+def _text(node: ast.expr) -> str:
+    assert isinstance(node, ast.Constant) and isinstance(node.value, str), ast.unparse(node)
+    return node.value
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
