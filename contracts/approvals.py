@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from contracts.base import Frozen
+from contracts.paths import matches
 from contracts.units import Duration, Many, Name, Text, invalid
 
 
@@ -41,6 +43,18 @@ def _boundary(value: Any) -> Any:
 
 
 _Boundary = Annotated[Boundary, BeforeValidator(_boundary, json_schema_input_type=Name | Boundary)]
+
+
+def overstepped(boundaries: Iterable[Boundary], changed: Mapping[str, str | None]) -> str:
+    """What a deed went beyond without a person's yes, by what it changed (path -> digest, None: gone); or empty."""
+    gone = [path for path, sha in changed.items() if sha is None]
+    for boundary in boundaries:
+        if boundary.deletes is not None and len(gone) > boundary.deletes:
+            return f"{len(gone)} files were deleted; more than {boundary.deletes} need a person's yes"
+        touched = [path for path in changed if boundary.paths and matches(path, boundary.paths)]
+        if touched:
+            return f"{touched[0]} was changed, which needs a person's yes ({', '.join(boundary.paths or ())})"
+    return ""
 
 
 class Approvals(Frozen):

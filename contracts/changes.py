@@ -17,7 +17,7 @@ from contracts.bounds import worst_case_bytes
 from contracts.intent import SECTIONS, IntentContract, Item, removed
 from contracts.pointers import misformed
 from contracts.schema_refs import BadSchema
-from contracts.state import StateSchema
+from contracts.state import ANY_KEY, StateSchema
 from contracts.text import shown_json, size
 
 GROWTH = 4096  # bytes by which approved changes may lengthen the intent as it is rendered, in all
@@ -65,6 +65,8 @@ def proposed(
             told = _item(intent, section, item, None if value is None else str(value), at, origin)
         case "schema", [_, *_]:
             told = _grown(schema, tuple(rest), value, at, str(args.get("why", "")))
+        case "state", [_, *_] if _secret(tuple(rest), schema):
+            raise BadChange(f"{at} is secret: only the user sets it, and it is shown to nobody")
         case "state", [_, *_] if schema.locks(tuple(rest)):
             told = _field(state, tuple(rest), value, at)
         case "state", [_, *_]:
@@ -189,3 +191,11 @@ def _words(section: str) -> str:
 
 def _unescaped(part: str) -> str:
     return part.replace("~1", "/").replace("~0", "~")
+
+
+def _secret(path: tuple[str, ...], schema: StateSchema) -> bool:
+    """Whether a field at, above or below `path` is one whose value is never shown."""
+    return any(
+        all(one in (ANY_KEY, other) for one, other in zip(secret, path, strict=False))
+        for secret in schema.secrets
+    )

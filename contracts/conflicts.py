@@ -1,7 +1,8 @@
 """Two sources of one fact that do not say the same. Pure; `x-change-policy: ask` marks the collections of facts.
 
 An entry there has a `value` and a `source`. Another value is a conflict, unless the patch itself says that it comes
-from the source that the old value has: that one may correct itself. What was unknown conflicts with nothing."""
+from the source that the old value has: that one may correct itself. So is another source for the same value. What was
+unknown conflicts with nothing."""
 
 from __future__ import annotations
 
@@ -68,8 +69,11 @@ def _at(state: JsonObject, path: Path) -> JsonObject:
 
 
 def _differ(old: JsonObject, new: JsonObject, change: Any) -> bool:
-    if old.get("value") is None or canonical(old["value"]) == canonical(new.get("value")):
+    if old.get("value") is None:
         return False
+    if canonical(old["value"]) == canonical(new.get("value")):
+        # The same value from elsewhere: whoever may name the source anew could then correct the value unasked.
+        return new.get("source") != old.get("source")
     return not (isinstance(change, dict) and "source" in change and change["source"] == old.get("source"))
 
 

@@ -90,6 +90,11 @@ def _contradiction(node: JsonObject, chain: tuple[JsonObject, ...]) -> str:
     rules = [field_rule(one) for one in (*chain, *(inner for _, inner in walk(node, ())))]
     if any(rule.locked for rule in rules):
         return "x-evict and x-ttl-steps can't be said of what is locked, is not the agent's, or holds or stands in such"
+    if any(rule.change_policy == "ask" for rule in rules):
+        return (
+            "x-evict and x-ttl-steps contradict x-change-policy: ask: once a fact was let go of, any other value could "
+            "take its place unasked"
+        )
     if any(rule.retention == "forever" for rule in rules):
         return "x-evict and x-ttl-steps contradict x-retention: forever"
     return ""

@@ -55,9 +55,9 @@ class Entry(Frozen):
         """The commits at which the files of its basis were looked at."""
         return {sha for name, sha in self.basis.items() if name.startswith(FILE)}
 
-    def refuses(self, by: str, hash: str, at: float) -> str:
-        """Why `by` can't decide on it now, having seen `hash`; empty when they can."""
-        if self.status != "open":
+    def refuses(self, by: str, hash: str, at: float, yes: bool = True) -> str:
+        """Why `by` can't say yes (or no) to it now, having seen `hash`; empty when they can."""
+        if self.status == "rejected" or (self.status == "approved" and yes):
             return f"{self.id} is {self.status} already"
         if hash != self.action_hash:
             return f"{self.id} is not what was looked at: {self.action_hash[:12]} now, {hash[:12]} then"
@@ -138,8 +138,9 @@ class Post(Frozen):
 
 
 def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, ...]:
-    """The queue with people's words taken in, in the order in which they were said; the first word on an entry
-    counts. Words that nobody may say (another hash, too late, not one of those who may) change nothing."""
+    """The queue with people's words taken in, in the order in which they were said. The first word on an entry counts,
+    but a no still takes a yes back as long as nothing was done. Words that nobody may say (another hash, too late, not
+    one of those who may) change nothing."""
     entries = {entry.id: entry for entry in queue}
     for post in inbox:
         match post.body:
@@ -150,7 +151,7 @@ def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, .
                 entries[id] = entry.model_copy(update=said)
             case Decision(entry=id, hash=hash, yes=yes, why=why, by=by, at=at):
                 entry = entries.get(id)
-                if entry is None or entry.kind in ("ask", "unknown") or entry.refuses(by, hash, at):
+                if entry is None or entry.kind in ("ask", "unknown") or entry.refuses(by, hash, at, yes):
                     continue
                 said = {
                     "status": "approved" if yes else "rejected",

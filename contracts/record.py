@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from contracts.actions import Block
+from contracts.approvals import Boundary
 from contracts.base import Frozen, JsonObject
 from contracts.forget import Ages, Forgotten
 from contracts.outcomes import CLOSING, EDITED, Outcome
@@ -73,7 +74,7 @@ class Staged(Frozen):
 
     `intent` is the contract as an approved change leaves it, `changed` the merge patch of a locked field,
     `files` what an approved change of the state's schema writes.
-    `policy` says which files the action may change.
+    `policy` says which files the action may change, `boundaries` what nobody has said yes to.
     `resumed` is set by `Store.load`: this one was staged by an earlier call, which may have died anywhere in the
     deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
     what the commands in it printed last.
@@ -94,6 +95,7 @@ class Staged(Frozen):
     proof: Need
     before: Before
     policy: PathPolicy = PathPolicy()
+    boundaries: tuple[Boundary, ...] = ()
     resumed: bool = False
     launch: LaunchFacts | None = None
     entry: str | None = None

@@ -82,7 +82,7 @@ def heard(before: RunRecord, after: RunRecord, row: AuditRow | None) -> tuple[Ru
     if row is None:
         return after.model_copy(update={"said": said[-MAX_SAID:]}), None
     extra = row.extra
-    if before.queue or after.queue or before.inbox:
+    if before.queue or after.queue or before.inbox or "entry" in extra:
         extra = extra | {"waiting": [entry.id for entry in after.queue]}
     return after.model_copy(update={"said": ()}), row.model_copy(
         update={"human_events": said + row.human_events, "extra": extra}

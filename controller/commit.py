@@ -108,7 +108,7 @@ def _stuck(record: RunRecord, limit: int) -> Halt | None:
         return None
     last, seen = record.correction, record.observation
     code, why = (last.code, f"{last.code}: {last.say}") if last else ("rejections", seen.head if seen else "")
-    say = f"{record.rejections} replies in a row were rejected; the last: {why[:340]}"
+    say = f"{record.rejections} replies in a row came to nothing; the last: {why[:340]}"
     return Halt(outcome=Outcome.stuck, cause=code, say=say, step=record.step)
 
 

@@ -1,7 +1,8 @@
 """confirm: what needs a person before it is done, how it is parked, and whether their yes still holds. Pure.
 
 The basis of an entry says what it acts on. `head`: the commit itself (a command with an effect outside, a plan);
-another HEAD makes the yes stale. `file PATH`: that file, as it was in the commit named; other commits don't."""
+another HEAD makes the yes stale. `file PATH`: that file, as it was in the commit named; other commits don't. `command
+NAME`: the command as the task defines it. `intent`: what the user wants."""
 
 from __future__ import annotations
 
@@ -21,9 +22,13 @@ from contracts.paths import matches
 from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind
 from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
-from contracts.text import size
+from contracts.text import line, size
 from contracts.verdicts import Allow, Confirm, Reject, Stop, Verdict
 
+INTENT, COMMAND = (
+    "intent",
+    "command ",
+)  # in a basis: the digest of the contract in force, of a command's definition
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
 
 
@@ -78,6 +83,8 @@ def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[st
         spec = task.spec(name)
         if (command is not None and command.effects) or (spec is not None and spec.effect == "outside"):
             found["head"] = head
+        if command is not None:
+            found[COMMAND + str(given["command"])] = digest(command.model_dump(mode="json"))
     if globs_of(tool, args):
         found["head"] = head
     return found | {FILE + path: head for path in staged.before.files}
@@ -122,10 +129,34 @@ def needed(
         return parked(record, staged, now, "approval", beyond, task)
     if staged.tool == "finish" and (left := [each for each in open_criteria(record, task) if each.locked]):
         why = f"no check proves {'; '.join(map(str, left))}: look yourself whether it holds"
-        return parked(record, staged, now, "approval", why, task, on={"head": staged.before.head})
+        return parked(record, staged, now, "approval", why, task, on=_whole(record, staged, task))
     if task.planning:
-        return parked(record, staged, now, "plan", "planned", task, on={"head": staged.before.head})
+        return parked(record, staged, now, "plan", "planned", task, on=_whole(record, staged, task))
     return None
+
+
+def _whole(record: RunRecord, staged: Staged, task: Charter) -> dict[str, str]:
+    """The basis of what rests on everything: the commit, what the user wants, and the commands as they are."""
+    named = basis(staged.tool, staged.args, staged, task)
+    commands = {name: sha for name, sha in named.items() if name.startswith(COMMAND)}
+    return commands | {"head": staged.before.head, INTENT: _wanted(record, task)}
+
+
+def _wanted(record: RunRecord, task: Charter) -> str:
+    return digest(in_force(record.intent, task.intent).model_dump_json())
+
+
+def _commands(staged: Staged, task: Charter) -> str:
+    """The commands of an action as they would be started, for whoever decides."""
+    commands = task.task.actions.commands
+    named = [
+        str(given.get("command")) for name, given in inner_actions(staged.tool, staged.args) if name == "run"
+    ]
+    known = [(name, commands[name]) for name in named if name in commands]
+    return "\n".join(
+        f"command {name}: {each.run if isinstance(each.run, str) else ' '.join(each.run)}"
+        for name, each in known
+    )
 
 
 def _apart(clash: tuple[Conflict, ...]) -> Reject:
@@ -167,6 +198,7 @@ def granted(
         "intent": intent,
         "changed": change.patch if change else None,
         "files": change.files if change else {},
+        "boundaries": (),
     }
     return Allow(staged=staged.model_copy(update=said))
 
@@ -205,7 +237,7 @@ def parked(
         why=why[:2000],
         basis=basis(staged.tool, staged.args, staged, task) if on is None else on,
         target=", ".join((*paths_of(staged.tool, staged.args), *globs_of(staged.tool, staged.args)))[:400],
-        diff=diff,
+        diff=diff or _commands(staged, task),
         opened=now,
         expires=None if kind == "ask" else now + approvals.expire,
         who=approvals.who,
@@ -228,7 +260,7 @@ def park(record: RunRecord, verdict: Confirm) -> tuple[RunRecord, Halt | None]:
     halt = Halt(
         outcome=Outcome.blocked,
         cause=entry.kind,
-        say=f"{entry.why} ({how(entry)})",
+        say=f"{line(entry.why, 600)} ({how(entry)})",
         step=record.step,
         entry=entry.id,
     )
@@ -257,7 +289,7 @@ def timely(record: RunRecord, now: float) -> RunRecord:
     return record.model_copy(update={"queue": left, "said": (*record.said, *said)})
 
 
-def stale(entry: Entry, fresh: Readings) -> Reject | None:
+def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Reject | None:
     """Why a person's yes holds no more; None when it does."""
     if digest(entry.subject) != entry.action_hash:
         return _no(entry, "changed", "the action is not the one that was approved")
@@ -265,6 +297,12 @@ def stale(entry: Entry, fresh: Readings) -> Reject | None:
         return _no(entry, "expired", "the approval came too late or was not used in time")
     git = fresh.git
     for name, then in entry.basis.items():
+        if name == INTENT and then != _wanted(record, task):
+            return _no(entry, "moved", "what the user wants was changed since")
+        if name.startswith(COMMAND):
+            command = task.task.actions.commands.get(name.removeprefix(COMMAND))
+            if command is None or digest(command.model_dump(mode="json")) != then:
+                return _no(entry, "moved", f"the task's {name} is another one now")
         if name == "head" and (git is None or git.head != then):
             return _no(entry, "moved", f"HEAD is not {then[:12]} any more, and the approval was for that")
         if name.startswith(FILE):

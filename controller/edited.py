@@ -90,6 +90,9 @@ async def same_task(
     asked = intent if intent is not None and not intent.harmless else None
     if (judged and not retry) or (asked and not accept):  # said whole: one call takes all of it
         halt = _halt(record, what, judged, asked)
+        record = record.model_copy(
+            update={"queue": tuple(each for each in record.queue if each.kind != "plan")}
+        )
         return await commit(record, Decided(what=what, by=by, halt=halt, at=fence.now), fence)
     fence.watch.note(what)
     digests = {name: now[name] for name in changed}

@@ -48,7 +48,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     if isinstance(reply, Entry):
         verdict = (
             hostile(record, fresh)
-            or stale(reply, fresh)
+            or stale(reply, record, fresh, task)
             or judge(record, seen, fresh, reply.transition, task, reply)
         )
         told = Gated(
@@ -368,6 +368,7 @@ def _staged(
         proof=_proof(tool, spec.effect if spec else "none", task),
         before=_before(git, tool, action["args"]),
         policy=task.paths,
+        boundaries=task.task.approvals.boundaries,
         forgotten=gone,
         secrets=task.schema.secrets,
         printed=_printed(record, tool, action["args"]),

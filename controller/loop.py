@@ -32,8 +32,16 @@ class End:
 
 
 async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None = None) -> End:
-    """Open or resume the newest run of the rig's task and step until an outcome. Raises ControllerError for
-    what stands outside a step (configuration, lease, store)."""
+    """Open or resume the newest run of the rig's task and step until an outcome; the store's file is closed at the end.
+    Raises ControllerError for what stands outside a step (configuration, lease, store)."""
+    try:
+        return await _run(rig, options, after_step)
+    finally:
+        if close := getattr(rig.store, "close", None):
+            close()
+
+
+async def _run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None) -> End:
     for notice in rig.agent.preflight():
         rig.watch.note(notice)
     rig.task = replace(rig.task, agent=rig.agent.profile)  # with what the preflight learned, as the version

@@ -93,8 +93,10 @@ def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts)
     transition = {"state_patch": row.state_patch, "action": row.action}
     at = record.model_copy(update={"step": row.step})
     entry = next((each for each in record.queue if each.id == row.extra.get("entry")), None)
-    moved = stale(entry, fresh) if entry is not None else None
-    verdict = moved or judge(at, seen, fresh, transition, replace(law, schema=schema), entry)
+    moved = stale(entry, record, fresh, law) if entry is not None else None
+    planned = row.extra.get("parked", {}).get("kind") == "plan"
+    law = replace(law, schema=schema, planning=planned)
+    verdict = moved or judge(at, seen, fresh, transition, law, entry)
     said = verdict.code if isinstance(verdict, Reject) else verdict.kind
     then = row.validator_result or ""
     if said != then and then.endswith(".secret"):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contracts.actions import ActionResult, Block
+from contracts.approvals import overstepped
 from contracts.paths import generated, matches
 from contracts.readings import (
     AFTER_CHECKS,
@@ -101,6 +102,13 @@ def _files(
     secret = [path for path in changed if path in secrets and not matches(path, staged.policy.secrets)]
     if secret:
         return Refuted(code="evidence.secret", say=secrets[secret[0]])
+    if ran and (
+        beyond := overstepped(
+            staged.boundaries, {p: s for p, s in changed.items() if staged.policy.write(p) is None}
+        )
+    ):
+        say = f"{beyond}. A command did it: make the change by edits, which can be approved, or `ask`"
+        return Refuted(code="evidence.boundary", say=say)
     wrong = [path for path, sha in result.promised.items() if changed.get(path, "") != sha]
     wrong = [path for path in wrong if not (ran and path in changed)]
     if wrong:

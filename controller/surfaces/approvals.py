@@ -9,10 +9,11 @@ from pathlib import Path
 import orjson
 
 from contracts.base import JsonObject
-from contracts.errors import ConfigError
+from contracts.errors import ConfigError, Lost
 from contracts.merge import Path as FieldPath
 from contracts.queue import Decision, Entry
 from contracts.record import RunRecord
+from contracts.text import line
 from contracts.veil import veiled
 from controller.assemble import charter
 from controller.surfaces.locate import load, newest, open_existing, wait_for
@@ -59,11 +60,18 @@ def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None,
         raise ConfigError(f"run {record.run} is {record.outcome}: nothing can be decided in it any more")
     if hash is not None and (len(hash) < 8 or not entry.action_hash.startswith(hash)):
         raise ConfigError(f"{id} has the hash {entry.action_hash[:12]}, not {hash}", hint="look at it again")
-    if refused := entry.refuses(by, entry.action_hash, now):
+    if refused := entry.refuses(by, entry.action_hash, now, yes):
         raise ConfigError(refused)
     store = open_existing(loaded)
     word = Decision(entry=id, hash=entry.action_hash, yes=yes, why=why.strip(), by=by, at=now)
-    wait_for(lambda: store.post(loaded.task.name, word))
+    posted = wait_for(lambda: store.post(loaded.task.name, word))
+    heard(
+        wait_for(lambda: newest(store, loaded.task.name)),
+        posted,
+        id,
+        "approved" if yes else "rejected",
+        word.why,
+    )
     said, next = ("approved" if yes else "rejected"), command("run", task)
     if as_json:
         print(
@@ -74,6 +82,17 @@ def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None,
     else:
         print(f"{said} {id}; `{next}` goes on")
     return 0
+
+
+def heard(record: RunRecord, posted: int, id: str, status: str, answer: str) -> None:
+    """Raises Lost when somebody else's word on the entry came first, or took this one back, while we spoke."""
+    entry = next((each for each in record.queue if each.id == id), None)
+    waits = any(post.id == posted for post in record.inbox)  # else the run has taken it in already
+    if not waits or (entry is None and status == "rejected"):
+        return
+    if entry is None or entry.status != status or (entry.answer or "") != answer:
+        said = "rejected" if entry is None else f"{entry.status} by {entry.decider}: {entry.answer}"
+        raise Lost(f"somebody else decided on {id} at the same time: it is {said}")
 
 
 def found(record: RunRecord, id: str) -> Entry:
@@ -101,7 +120,7 @@ def _record(task: Path | None) -> tuple[RunRecord, Fields]:
 
 
 def _line(entry: Entry) -> str:
-    return f"{entry.id:<5} {entry.kind:<9} {entry.status:<9} {entry.why}"
+    return f"{entry.id:<5} {entry.kind:<9} {entry.status:<9} {line(entry.why, 400)}"
 
 
 def _lines(entry: Entry, secrets: Fields) -> list[str]:
@@ -110,7 +129,7 @@ def _lines(entry: Entry, secrets: Fields) -> list[str]:
     decided = f" by {entry.decider}: {entry.answer}" if entry.decider else ""
     return [
         f"{entry.id}: {entry.kind}, {entry.status}{decided}",
-        f"why      {entry.why}",
+        "why      " + entry.why.replace("\n", "\n         "),
         f"asked    at step {entry.step}, {clock(entry.opened)}",
         f"expires  {clock(entry.expires)}" if entry.expires else "expires  never",
         f"who      {', '.join(entry.who) or 'whoever can run it'}",

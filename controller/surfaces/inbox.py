@@ -11,6 +11,7 @@ from pathlib import Path
 from contracts.errors import ConfigError
 from contracts.queue import DID_NOT, HAPPENED, Answer, StopRequest
 from controller.stores.owner import alive
+from controller.surfaces.approvals import heard
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.who import who
 from controller.surfaces.words import command
@@ -44,7 +45,9 @@ def answer(task: Path | None, entry: str, text: str) -> int:
     by, now = who(), time.time()
     if refused := waiting[entry].refuses(by, waiting[entry].action_hash, now):
         raise ConfigError(refused)
-    wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=by, at=now)))
+    posted = wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=by, at=now)))
+    if waiting[entry].kind == "ask":
+        heard(wait_for(lambda: newest(store, name)), posted, entry, "approved", text)
     print(f"answered {entry}; `{command('run', task)}` goes on")
     return 0
 

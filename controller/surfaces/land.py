@@ -115,6 +115,11 @@ def _message(record: RunRecord, law: Charter, kept: Sequence[AuditRow]) -> str:
     """The goal's first line as subject, the agent's own summary, what was decided and why, what the checks said
     at this revision, and who made the steps."""
     subject = law.intent.goal.strip().partition("\n")[0]
+    whole = (
+        wrapped(law.intent.goal.strip())
+        if subject != law.intent.goal.strip() or len(subject) > SUBJECT
+        else ""
+    )
     if len(subject) > SUBJECT:
         subject = subject[: SUBJECT - 1].rstrip() + "…"
     summary = wrapped(record.halt.say.strip()) if record.halt else ""
@@ -133,6 +138,7 @@ def _message(record: RunRecord, law: Charter, kept: Sequence[AuditRow]) -> str:
     steps = ", ".join(f"{plural(count, 'step')} by {agent}" for agent, count in made.most_common())
     parts = [
         subject,
+        whole,
         summary,
         _listed("Decisions:", decided),
         _listed(f"Checks at {record.head[:12]}:", checks),

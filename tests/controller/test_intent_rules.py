@@ -155,10 +155,9 @@ def test_what_is_no_conflict_goes_through_and_what_would_hide_one_does_not(tmp_p
     again = FACT | {"value": "81"}
     fine = [
         look(facts={"port": FACT}),
-        look(facts={"port": {"source": "step:2"}}),
         look(facts={"port": FACT}),
     ]
-    go(one, [*fine, look(facts={"port": again})], limit=4)
+    go(one, [*fine, look(facts={"port": again})], limit=3)
     assert record(one).state["facts"]["port"] == again, "one source corrects itself"
     go(one, [look(facts={"port": None})], limit=1)
     assert code(one) == "patch.append_only", "a fact is not removed to be set anew"
@@ -178,6 +177,13 @@ def test_what_is_no_conflict_goes_through_and_what_would_hide_one_does_not(tmp_p
     one.file.write_text(text)
     go(one, [edit_too], limit=1)
     assert record(one).queue[-1].kind == "conflict" and "; and edit_files needs" in record(one).queue[-1].why
+
+
+def test_a_fact_is_not_taken_over_by_naming_another_source_first(tmp_path: Path) -> None:
+    one = world(tmp_path / "r")
+    end = go(one, [look(facts={"port": FACT}), look(facts={"port": {"source": "step:7"}})])
+    assert end.outcome is Outcome.blocked and record(one).queue[-1].kind == "conflict"
+    assert record(one).state["facts"]["port"] == FACT
 
 
 def test_evidence_against_a_locked_requirement_is_for_a_person(tmp_path: Path) -> None:
@@ -236,7 +242,7 @@ def test_each_criterion_is_walked_back_to_its_evidence(tmp_path: Path) -> None:
     end = go(two, [A, B, finish()])
     assert end.outcome is Outcome.blocked and "no check proves [3] It reads well." in end.record.halt.say
     entry = waiting(two)
-    assert entry.kind == "approval" and entry.basis == {"head": end.record.head}
+    assert entry.kind == "approval" and entry.basis["head"] == end.record.head and "intent" in entry.basis
     say(two, entry, why="it does")
     end = go(two, [])
     assert end.outcome is Outcome.completed and end.record.spent.launches == 3

@@ -63,6 +63,16 @@ def waiting(world: World) -> Entry:
     return entry
 
 
+def change(at: str, value: str | None = None, why: str = "the user will want it") -> dict[str, Any]:
+    return action("request_change", {"at": at, "why": why} | ({"value": value} if value is not None else {}))
+
+
+def contracted(folder: Path, more: str = "") -> World:
+    task = TASK.replace("goal: Replace every `old` by `new` in src.\n", "contract: .agent-contract\n")
+    files = FILES | {".agent-contract/intent-contract.json": CONTRACT}
+    return World(folder, task=task + more, files=files)
+
+
 def test_what_is_beyond_a_boundary_waits_and_is_then_done_without_a_launch(tmp_path: Path) -> None:
     world = made(tmp_path / "r", '{boundaries: [{paths: ["src/a*"]}]}')
     end = go(world, [A])
@@ -150,7 +160,7 @@ def test_a_deed_outside_is_approved_for_one_commit_only(tmp_path: Path) -> None:
     approvals = '{boundaries: [{run: "sh*"}], on_blocked: continue}'
     world = made(tmp_path / "r", approvals, ship)
     go(world, [action("run", {"command": "ship"}), B, action("run", {"command": "look"})], limit=3)
-    assert waiting(world).basis == {"head": record(world).base}
+    assert waiting(world).basis["head"] == record(world).base and "command ship" in waiting(world).basis
     say(world, waiting(world))
     go(world, [finish()], limit=2)
     assert "policy.approval_moved" in world.prompts[0] and not (world.root / "shipped").exists()
@@ -232,113 +242,6 @@ def test_what_people_say_between_steps_is_in_the_audit(tmp_path: Path) -> None:
     assert [row.human_events for row in rows(world)][2:] == [("tell by ana",), ()]
 
 
-# ---- changes --------------------------------------------------------------------------------------------------
-def change(at: str, value: str | None = None, why: str = "the user will want it") -> dict[str, Any]:
-    return action("request_change", {"at": at, "why": why} | ({"value": value} if value is not None else {}))
-
-
-def contracted(folder: Path, more: str = "") -> World:
-    task = TASK.replace("goal: Replace every `old` by `new` in src.\n", "contract: .agent-contract\n")
-    files = FILES | {".agent-contract/intent-contract.json": CONTRACT}
-    return World(folder, task=task + more, files=files)
-
-
-def intent(prompt: str) -> str:
-    return prompt.partition("=== INTENT ===")[2].partition("===")[0]
-
-
-def test_an_approved_change_of_the_intent_holds_and_keeps_what_it_replaced(tmp_path: Path) -> None:
-    world = contracted(tmp_path / "r")
-    go(world, [change("/intent/locked_requirements/keep", "Keep the file names, but for b.txt.")])
-    entry = waiting(world)
-    assert (entry.kind, entry.id) == ("change", "c1")
-    assert entry.diff == (
-        "/intent/locked_requirements/keep\n- Keep the file names.\n+ Keep the file names, but for b.txt."
-    )
-    say(world, entry, why="agreed in the meeting")
-    go(world, [A, change("/intent/constraints/-", "Sign the work.")])
-    first = world.prompts[0]
-    assert "Keep the file names, but for b.txt." in intent(first) and "- [keep]" not in intent(first)
-    assert "agreed in the meeting" in first.partition("=== OBSERVATION ===")[2]
-    held = record(world).intent
-    assert held is not None and held["locked_requirements"][0] == {
-        "id": "keep",
-        "value": "Keep the file names.",
-    }
-    assert held["locked_requirements"][1]["supersedes"] == "keep"
-    assert held["locked_requirements"][1]["source"] == f"step:{record(world).run}/2"
-    say(world, waiting(world))
-    go(world, [change("/intent/constraints/1")])
-    assert "Sign the work." in intent(world.prompts[0])
-    say(world, waiting(world))
-    go(world, [change("/intent/goal", "Replace every `old`.")])
-    assert "Edit by hand." not in intent(world.prompts[0]) and "Sign the work." in intent(world.prompts[0])
-    say(world, waiting(world))
-    end = go(world, [B, finish()])
-    assert end.outcome is Outcome.completed and "Goal: Replace every `old`.\n" in intent(world.prompts[0])
-    assert (world.root / ".agent-contract/intent-contract.json").read_text() == CONTRACT, (
-        "the user's file is theirs"
-    )
-
-
-@pytest.mark.parametrize(
-    ("at", "value", "told"),
-    [
-        ("/intent/locked_requirements/none", "x", "there are keep, 2"),
-        ("/intent/secrets/1", "x", "no place that can be changed"),
-        ("/intent/goal", None, "can't be removed"),
-        ("/intent/constraints/-", None, "needs a value"),
-        ("/state/notes", "{}", "yours to change"),
-        ("/state/source_authority", "no json", "must be JSON"),
-        ("notes", "x", "no place"),
-        ("/intent/constraints/-", "x" * 4000 + "y", "wrong"),
-    ],
-)
-def test_what_could_never_be_approved_is_refused_at_once(
-    tmp_path: Path, at: str, value: str | None, told: str
-) -> None:
-    world = contracted(tmp_path / "r")
-    go(world, [change(at, value), finish()], limit=2)
-    assert told in world.prompts[1] and record(world).queue == ()
-
-
-def test_the_intent_grows_within_its_bound_only(tmp_path: Path) -> None:
-    world = contracted(tmp_path / "r", "budgets: {rejections: 9}\n")
-    for number in range(2):
-        end = go(world, [change("/intent/constraints/-", str(number) * 1900)])
-        assert end.outcome is Outcome.blocked
-        say(world, waiting(world))
-    go(world, [change("/intent/constraints/-", "9" * 1900), finish()], limit=3)
-    assert "say it shorter" in world.prompts[1]
-    assert "1" * 1900 in intent(world.prompts[0])
-
-
-def test_an_approved_change_of_a_locked_field(tmp_path: Path) -> None:
-    world = World(tmp_path / "r", task=TASK)
-    go(
-        world,
-        [action("list_files", {}, source_authority="CI"), change("/state/source_authority", '"the CI"')],
-    )
-    assert "request_change" in world.prompts[1], "the refusal names the way"
-    entry = waiting(world)
-    assert entry.diff == '/state/source_authority\n+ "the CI"'
-    assert "source_authority" not in record(world).state
-    say(world, entry)
-    go(world, [finish()], limit=2)
-    assert record(world).state["source_authority"] == "the CI"
-    assert 'source_authority: "the CI"' in world.prompts[0]
-
-
-def test_a_change_is_refused_when_what_it_changes_is_another_by_then(tmp_path: Path) -> None:
-    world = contracted(tmp_path / "r", "approvals: {on_blocked: continue}\n")
-    go(world, [change("/intent/constraints/1", "One."), change("/intent/constraints/1", "Two.")], limit=2)
-    one, two = record(world).queue
-    say(world, one)
-    say(world, two)
-    go(world, [finish()], limit=3)
-    assert "policy.approval_moved" in world.prompts[0] and "One." in intent(world.prompts[0])
-
-
 def test_what_people_decided_is_rebuilt_and_gated_again_from_the_audit_alone(tmp_path: Path) -> None:
     world = contracted(
         tmp_path / "r",
@@ -380,3 +283,41 @@ def test_a_step_that_may_cost_too_much_waits_for_a_higher_boundary(tmp_path: Pat
     assert go(world, [], retry=True).outcome is Outcome.blocked, "no launch above it"
     world.file.write_text(world.file.read_text().replace("usd: 0.5", "usd: 5"))
     assert go(world, [A], limit=1).outcome is None and world.branch_log() != []
+
+
+@pytest.mark.parametrize("boundary", ['{paths: ["src/a*"]}', "{deletes: 0}"])
+def test_a_command_may_not_do_what_an_edit_would_be_asked_about(tmp_path: Path, boundary: str) -> None:
+    command = "    wild: {run: 'rm src/b.txt; echo x >> src/a.txt'}\n"
+    world = made(tmp_path / "r", f"{{boundaries: [{boundary}]}}", command)
+    go(world, [action("run", {"command": "wild"}), finish()], limit=2)
+    assert world.branch_log() == [] and "evidence.boundary" in world.prompts[1]
+    assert (world.worktree / "src/b.txt").exists()
+    named = made(tmp_path / "n", f"{{boundaries: [{boundary}, {{run: wild}}]}}", command)
+    go(named, [action("run", {"command": "wild"})])
+    say(named, waiting(named))  # control: who says yes to the command says yes to what it does
+    go(named, [], limit=1)
+    assert len(named.branch_log()) == 1
+
+
+def test_a_yes_to_a_command_is_for_the_command_as_it_was(tmp_path: Path) -> None:
+    ship = "    ship: {run: 'echo shipped >> ../../../shipped'}\n"
+    world = made(tmp_path / "r", "{boundaries: [{run: ship}]}", ship)
+    go(world, [action("run", {"command": "ship"})])
+    assert waiting(world).diff == "command ship: echo shipped >> ../../../shipped"
+    say(world, waiting(world))
+    world.file.write_text(world.file.read_text().replace("echo shipped", "echo EVIL"))
+    go(world, [finish()], limit=2)
+    assert "command ship is another one now" in world.prompts[0] and not (world.root / "shipped").exists()
+
+
+def test_a_no_takes_a_yes_back_as_long_as_nothing_was_done(tmp_path: Path) -> None:
+    world = made(tmp_path / "r", "{boundaries: [edit_files]}")
+    go(world, [A])
+    entry = waiting(world)
+    say(world, entry)
+    assert record(world).approved is not None
+    say(world, entry, yes=False, why="on second thoughts")
+    assert record(world).approved is None
+    say(world, entry)  # and a yes does not take a no back
+    go(world, [finish()], limit=1)
+    assert world.branch_log() == [] and "on second thoughts" in world.prompts[0]

@@ -8,6 +8,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -65,6 +66,7 @@ class Gateway:
         self.errors: list[str] = []
         self.closing = threading.Event()
         self._folder = record_to
+        self._unsaved: set[int] = set()
         self._recording = threading.Lock()
         self._asking = threading.Lock()
         self._server = _Server(("127.0.0.1", port), _Handler)
@@ -86,6 +88,9 @@ class Gateway:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        until = time.monotonic() + 5
+        while self._unsaved and time.monotonic() < until:  # who was answered may be quicker than our own file
+            time.sleep(0.01)
 
     @property
     def port(self) -> int:
@@ -121,6 +126,7 @@ class Gateway:
         with self._recording:
             request = record(len(self.requests) + 1, method, path, headers, body)
             self.requests.append(request)
+            self._unsaved.add(request.number)
         return request
 
     def decide(self, request: Recorded) -> Answer:
@@ -141,6 +147,7 @@ class Gateway:
         """Writes the request if recording is on."""
         if self._folder is not None:
             request.save(self._folder)
+        self._unsaved.discard(request.number)
 
 
 class _Server(ThreadingHTTPServer):

@@ -125,3 +125,36 @@ def test_what_can_not_be_planned_is_said(shell: Shell) -> None:
     assert shell("apply", "q2").code == 2
     again = shell("plan", "--json")
     assert (again.code, again.one["outcome"]) == (5, "blocked")
+
+
+def test_two_people_at_once_are_both_told_the_truth(shell: Shell) -> None:
+    guarded(shell, READ, WRITE, READ, FINISH)
+    assert shell("run").code == 5
+    children = [shell.start(word, "a2", "--json") for word in ("approve", "reject")]
+    said = [(child.communicate(timeout=60), child.returncode) for child in children]
+    assert shell("run", "--steps", "1").code == 0
+    done = "hello, please" in shell.git("show", "skill-state/greet:src/greeting.txt")
+    assert not done, "a no stands whichever came first"
+    assert said[1][1] == 0 and said[0][1] in (0, 2, 7), said
+
+
+def test_who_decides_is_the_systems_word(shell: Shell) -> None:
+    guarded(shell, READ, WRITE, READ, FINISH, more=", who: [ana]}")
+    assert shell("run").code == 5
+    shell.extra["LOGNAME"] = shell.extra["USER"] = "ana"
+    refused = shell("approve", "a2")
+    assert refused.code == 2 and "ana may" in refused.err
+
+
+def test_a_plan_is_void_once_the_task_was_edited(shell: Shell) -> None:
+    shell.task(READ, WRITE, WRITE, FINISH)
+    assert shell("run", "--steps", "1").code == 0 and shell("plan").code == 0
+    task = shell.repo / "task.yaml"
+    text = task.read_text()
+    task.write_text(text.replace("grep, -q, please", "grep, -qi, please"))
+    assert shell("apply", "p2").code == 5, "the checks were edited"
+    task.write_text(text)
+    assert "no entry" in shell("apply", "p2").err
+    head = shell.git("rev-parse", "skill-state/greet")
+    assert shell("run", "--steps", "1").code == 0 and shell.git("rev-parse", "skill-state/greet^") == head
+    assert shell("replay").code == 0

@@ -228,6 +228,15 @@ def test_the_landing_message_says_what_was_decided_and_what_proves_it(shell: She
     assert shell.git("log", "-1", "--format=%(trailers:key=Skill-State-Run,valueonly)", "main").strip()
 
 
+def test_a_goal_too_long_for_a_subject_stands_whole_below_it(shell: Shell) -> None:
+    goal = "The greeting is polite in every language that the product speaks, and in those that it will speak soon."
+    shell.task(*POLITE, goal=f"goal: {goal}")
+    assert shell("run").code == 0 and shell("land").code == 0
+    lines = shell.git("log", "-1", "--format=%B", "main").splitlines()
+    assert lines[0].endswith("…") and len(lines[0]) <= 72 and lines[1] == ""
+    assert " ".join(lines[2:4]) == goal
+
+
 def test_what_no_check_has_seen_is_not_landed_unless_that_is_wanted(shell: Shell) -> None:
     shell.task(*POLITE)
     assert shell("run").code == 0

@@ -21,6 +21,7 @@ from tests.suites.properties.laws import Law
 
 Json = Any
 PLANTED = ("ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",)  # credentials that the generator writes into replies
+COMPACT: Any = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
 READS = ("read_files", "list_files", "search", "recall")
 CLOSED = (
     ".git*",
@@ -314,7 +315,7 @@ def _person(
             yield "what is the user's changes without them"
         return
     about = staged.transition if entry.kind == "conflict" else staged.transition["action"]
-    told = json.dumps(about, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    told = json.dumps(about, **COMPACT)
     if hashlib.sha256(told.encode()).hexdigest() != entry.action_hash:
         yield "another action than the approved one"
     if entry.status != "approved" or (entry.who and entry.decider not in entry.who):
@@ -323,9 +324,16 @@ def _person(
         yield "the approval is out of date"
     for name, then in entry.basis.items():
         git = fresh.git
-        same = git is not None and (
-            git.head == then if name == "head" else name[5:] not in git.changed.get(then, (name[5:],))
-        )
+        if name == "intent":
+            same = True  # the walk never changes what the user wants while something waits
+        elif name.startswith("command "):
+            command = law.charter.task.actions.commands.get(name[8:])
+            told = json.dumps(command and command.model_dump(mode="json"), **COMPACT)
+            same = hashlib.sha256(told.encode()).hexdigest() == then
+        elif name == "head":
+            same = git is not None and git.head == then
+        else:
+            same = git is not None and name[5:] not in git.changed.get(then, (name[5:],))
         if not same:
             yield f"its basis moved: {name}"
 
