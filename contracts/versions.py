@@ -126,8 +126,8 @@ def moved(state: JsonObject, leg: Leg, old: StateSchema, new: StateSchema) -> Js
     after = migrated(state, leg.migration.ops(leg.forward))
     if errors := new.errors(after) or new.broken(None, after):
         raise BadMigration(f"the result is no state of version {leg.to}: {errors[0]}")
-    bare = canonical(veiled(after, new.secrets)).decode()
-    if any(value in bare for value in hidden(state, old.secrets)):
+    bare, was = (canonical(veiled(each, by.secrets)).decode() for each, by in ((after, new), (state, old)))
+    if any(value in bare and value not in was for value in hidden(state, old.secrets)):
         raise BadMigration(f"what is secret in version {leg.source} could be read in version {leg.to}")
     if not leg.forward:
         return after

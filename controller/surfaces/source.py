@@ -80,7 +80,7 @@ def _named(of: str, loaded: LoadedTask, store: SqliteStore, record: RunRecord) -
         said = next((node[name] for name in NAMED if name in node), None)
         value: object = node
     else:
-        said, value = node, above
+        said, value = node, above if path[-1] in NAMED else node
     if not isinstance(said, str):
         raise ConfigError(f"the state of run {record.run} has nothing at {of} that says where it comes from")
     return said, value

@@ -319,3 +319,16 @@ def test_where_no_text_of_ours_fits_what_is_there_at_the_start_is_taken() -> Non
     there = {"s": {"t": "zz" + "1" * 17}}
     made = samples(StateSchema(schema(1, {"s": closed({"t": strange}, "t") | {"default": there["s"]}})))
     assert made in ([], [there])
+
+
+def test_a_schema_with_a_secret_may_grow() -> None:
+    text = {"type": "string", "maxLength": 60}
+    old = StateSchema(
+        {
+            "type": "object",
+            "properties": {"note": text, "token": {**text, "x-sensitivity": "secret"}},
+            "additionalProperties": False,
+        }
+    )
+    after, migration = adding(old, ("mood",), text, why="said by the user")
+    assert "mood" in after.plain["properties"] and tried(migration, old, after) == []

