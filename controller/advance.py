@@ -150,14 +150,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
     )
     match verdict:
         case Allow():
-            launch = change.launch.model_copy(update={"took": change.took}) if change.launch else None
-            staged = verdict.staged.model_copy(update={"launch": launch})
-            progress, halt = repeated(record, staged, change.counts)
-            if halt:
-                record = record.model_copy(update={"progress": progress, "halt": halt})
-                return record, row.model_copy(update={"outcome": str(halt.outcome)})
-            record = record.model_copy(update={"staged": staged, "failures": 0, "progress": progress})
-            return modes.taken(record, row)
+            return _allowed(record, change, verdict.staged, row)
         case Reject():
             return _rejected(record, verdict.layer, verdict.code, verdict.say, verdict.excerpt, row)
         case Confirm():
@@ -183,6 +176,20 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
                 entry=verdict.entry,
             )
             return _halted(record, halt, row)
+
+
+def _allowed(
+    record: RunRecord, change: Gated, staged: Staged, row: AuditRow
+) -> tuple[RunRecord, AuditRow | None]:
+    """The transition is staged, unless it repeats what led nowhere."""
+    launch = change.launch.model_copy(update={"took": change.took}) if change.launch else None
+    staged = staged.model_copy(update={"launch": launch})
+    progress, halt = repeated(record, staged, change.counts)
+    if halt:
+        record = record.model_copy(update={"progress": progress, "halt": halt})
+        return record, row.model_copy(update={"outcome": str(halt.outcome)})
+    record = record.model_copy(update={"staged": staged, "failures": 0, "progress": progress})
+    return modes.taken(record, row)
 
 
 def _without(change: Gated, key: str) -> Any:

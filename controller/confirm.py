@@ -25,10 +25,8 @@ from contracts.record import Correction, Halt, RunRecord, Staged
 from contracts.text import line, size
 from contracts.verdicts import Allow, Confirm, Reject, Stop, Verdict
 
-INTENT, COMMAND = (
-    "intent",
-    "command ",
-)  # in a basis: the digest of the contract in force, of a command's definition
+INTENT = "intent"  # in a basis: the digest of the contract in force
+COMMAND = "command "  # before a name in a basis: the digest of that command's definition
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
 
 

@@ -45,9 +45,7 @@ async def step(run: str, rig: Rig) -> RunRecord:
             record = await commit(record, gate(record, seen, fresh, reply, rig.task), fence)
         if record.staged is not None:  # allowed now, or found half-done after a crash
             result = await act(record.staged, rig.actions)  # probes first
-            with anyio.CancelScope(
-                shield=result.late
-            ):  # what was done is stored, although we are told to end
+            with anyio.CancelScope(shield=result.late):  # told to end: what was done is stored all the same
                 after = await refresh(record, rig.readers, need=record.staged.proof)
                 record = await commit(record, verify(record.staged, result, after), fence)
         return record

@@ -102,11 +102,8 @@ def _files(
     secret = [path for path in changed if path in secrets and not matches(path, staged.policy.secrets)]
     if secret:
         return Refuted(code="evidence.secret", say=secrets[secret[0]])
-    if ran and (
-        beyond := overstepped(
-            staged.boundaries, {p: s for p, s in changed.items() if staged.policy.write(p) is None}
-        )
-    ):
+    kept = {path: sha for path, sha in changed.items() if staged.policy.write(path) is None}
+    if ran and (beyond := overstepped(staged.boundaries, kept)):
         say = f"{beyond}. A command did it: make the change by edits, which can be approved, or `ask`"
         return Refuted(code="evidence.boundary", say=say)
     wrong = [path for path, sha in result.promised.items() if changed.get(path, "") != sha]

@@ -118,17 +118,7 @@ async def _worked(
     law = rig.task
     before = await rig.store.load(law.task.name)
     opens = before is None or (before.finished and new)
-    reporter.tell(
-        Begun(
-            task=law.task.name,
-            run=None if opens or before is None else before.run,
-            step=0 if opens or before is None else before.step,
-            agent=rig.agent.profile.name,
-            model=rig.agent.profile.model,
-            credential=rig.agent.profile.credential,
-            sandbox=rig.sandbox,
-        )
-    )
+    reporter.tell(_begun(rig, None if opens else before))
     if not (before is not None and before.finished and not new):
         reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
     last: list[RunRecord | None] = [None if opens else before]
@@ -164,6 +154,19 @@ async def _worked(
     outcome = None if end.outcome is None and steps is not None else end.outcome
     told = ended(record, outcome, law, path, _diffstat(loaded, record))
     return told.model_copy(update={"next": ""}) if _landed(loaded, record) else told
+
+
+def _begun(rig: Rig, before: RunRecord | None) -> Begun:
+    """What is told at the start: the run that goes on, none for a new one, and what it goes on with."""
+    return Begun(
+        task=rig.task.task.name,
+        run=before.run if before else None,
+        step=before.step if before else 0,
+        agent=rig.agent.profile.name,
+        model=rig.agent.profile.model,
+        credential=rig.agent.profile.credential,
+        sandbox=rig.sandbox,
+    )
 
 
 def _landed(loaded: LoadedTask, record: RunRecord) -> bool:
