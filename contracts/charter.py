@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contracts.actions import ActionSpec
+from contracts.agents import Price
 from contracts.base import JsonObject
 from contracts.dialects import Dialect
 from contracts.explain import Checker
@@ -15,7 +16,7 @@ from contracts.paths import PathPolicy
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.state import FieldRule, StateSchema
-from contracts.task import Price, Task
+from contracts.task import Task
 
 
 @dataclass(frozen=True)

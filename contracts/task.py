@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -15,23 +13,23 @@ from pydantic import (
     model_validator,
 )
 
+from contracts.agents import AgentChoice, AgentConfig
 from contracts.approvals import Approvals
-from contracts.authorities import Authority, EnvName, Exit
+from contracts.authorities import Authority
 from contracts.base import Frozen, JsonObject
+from contracts.checks import Check
 from contracts.commands import Command
 from contracts.intent import SECTIONS, IntentContract, Items
 from contracts.units import (
-    Argv,
-    CommandLine,
-    CommandLines,
+    Count,
     Duration,
-    Inside,
     Many,
     Name,
     Size,
     Text,
     invalid,
 )
+from contracts.workspace import Workspace
 
 NO_GOAL = "nothing here can tell done from not started: give at least one check with role: goal"
 DEFAULT_ACTIONS = (
@@ -47,116 +45,6 @@ DEFAULT_ACTIONS = (
     "ask",
     "finish",
 )
-
-Count = Annotated[int, Field(ge=1, le=1_000_000_000_000)]
-Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class AgentChoice(Frozen):
-    """Which agent makes the steps. `--agent NAME` replaces `use` for one run."""
-
-    use: Name = Field(
-        description="name of the agent: an entry of agents, or a built-in one with its defaults"
-    )
-    fallback: Many[Name] = Field(default=(), description="agents to switch to when switching can help")
-
-
-class Price(Frozen):
-    """USD per million tokens."""
-
-    input: Money = Field(description="USD per million input tokens that were not cached")
-    cached: Money = Field(description="USD per million cached input tokens")
-    output: Money = Field(description="USD per million output tokens")
-
-
-class AgentConfig(Frozen):
-    """How one agent is started. An absent `kind` is the entry's own name."""
-
-    kind: Name | None = Field(
-        default=None, description="claude, codex, command, or an installed adapter's name"
-    )
-    model: Text | None = Field(default=None, description="model name as the agent's CLI takes it")
-    auth: Literal["api-key", "subscription", "bedrock", "vertex", "gateway"] = Field(
-        default="api-key", description="the only kind of credential that is handed to the agent"
-    )
-    token_env: EnvName | None = Field(default=None, description="variable that holds the subscription token")
-    api_key_env: EnvName | None = Field(default=None, description="variable that holds the API key")
-    auth_file: Text | None = Field(
-        default=None,
-        description="login file, copied into the run's own home; refreshed tokens are written back",
-    )
-    base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=2048)] | None = Field(
-        default=None, description="address of a model gateway"
-    )
-    explore: Literal["none", "read-only", "delegate"] = Field(
-        default="none", description="what the agent may look at or do by itself within a step"
-    )
-    timeout: Duration = Field(default=600.0, description="longest time of one launch")
-    idle: Duration = Field(default=120.0, description="longest silence of one launch")
-    prespawn: bool = Field(
-        default=False, description="start the next process while the step is being verified"
-    )
-    price: Price | None = Field(default=None, description="for agents that report tokens and not money")
-    run: Argv | None = Field(
-        default=None, description="kind command: argv; prompt on stdin, one transition on stdout"
-    )
-    options: JsonObject = Field(default_factory=dict, description="settings of an installed adapter")
-
-
-class Setup(Frozen):
-    """Makes a fresh worktree usable; run by the controller, never by the model."""
-
-    run: CommandLines = Field(default=(), description="commands in order; a list is exec, a text is sh -c")
-    when: Many[Inside] = Field(default=(), description="run again when one of these files changes")
-    network: bool = Field(default=False, description="whether the commands may use the network")
-    timeout: Duration = Field(default=600.0, description="longest time of all commands together")
-
-
-def _branch(value: str) -> str:
-    plain = value.replace("{name}", "x")
-    bad = re.search(r"[\s~^:?*\[\\{}\x00-\x1f\x7f]|\.\.|//|@\{|\.lock(/|$)|(^|/)\.", plain)
-    if bad or plain.startswith(("-", "/")) or plain.endswith(("/", ".")):
-        raise invalid(f"{value!r} is no name for a Git branch; only {{name}} is filled in")
-    return value
-
-
-def _worktree(value: str) -> str:
-    if re.search(r"[{}]", value.replace("{name}", "")):
-        raise invalid(f"{value!r}: only {{name}} is filled in here")
-    if "\x00" in value or value.strip("/.") == "":
-        raise invalid(f"{value!r} is no folder of its own for the worktree")
-    return value
-
-
-class Workspace(Frozen):
-    """The Git worktree in which the task is done; the user's checkout is never touched."""
-
-    model_config = ConfigDict(serialize_by_alias=True)
-
-    repo: Text = Field(default=".", description="the repository, relative to the task file")
-    base: Text = Field(default="main", description="branch, tag or commit to start from")
-    branch: Annotated[Text, AfterValidator(_branch)] = Field(
-        default="skill-state/{name}", description="the run's own branch; {name} is the task's name"
-    )
-    path: Annotated[Text, AfterValidator(_worktree)] = Field(
-        default=".agent-runtime/work/{name}", description="folder of the worktree, relative to the task file"
-    )
-    author: Annotated[str, StringConstraints(pattern=r"^[^<>\n]+ <[^<>\s]+>$", max_length=200)] = Field(
-        default="skill-state <noreply@localhost>", description="author of the step commits: NAME <MAIL>"
-    )
-    allow_secrets: Many[Inside] = Field(
-        default=(), description="files of the .env kind that may be read or committed"
-    )
-    scope: Annotated[Many[Inside], Field(min_length=1)] = Field(
-        default=("**",), description="what may be changed"
-    )
-    protected: Many[Inside] = Field(
-        default=(), description="what may never be changed, beside what always is"
-    )
-    setup: Setup = Field(default_factory=Setup, description="makes a fresh worktree usable")
-    copy_in: Many[Inside] = Field(
-        default=(), alias="copy", description="ignored files to copy into the worktree"
-    )
 
 
 class Sandbox(Frozen):
@@ -182,56 +70,6 @@ class Actions(Frozen):
         if "finish" not in allow:
             raise invalid("without `finish` the task can never end: add it to allow")
         return allow
-
-
-class Check(Frozen):
-    """A reading with a pass rule: the only proof of done."""
-
-    name: Name = Field(description="unique among the checks")
-    role: Literal["goal", "guard"] = Field(
-        description="goal: red before, green when done; guard: green before, must stay green"
-    )
-    run: CommandLine | None = Field(default=None, description="a list is exec, a text is sh -c")
-    authority: Name | None = Field(
-        default=None,
-        description="in place of run: an authority of `use: ci`; passes when that says `passed` for the run's commit",
-    )
-    pass_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
-        default=(0,), description="exit codes that pass"
-    )
-    min_tests: Count | None = Field(
-        default=None,
-        description="tests that must pass (not only be collected); absent: measured at the start",
-    )
-    pins: Many[Inside] | None = Field(
-        default=None,
-        description="edits of these are rejected, and the check runs on the copies from the start; "
-        "absent: paths in the argv, the test runner's configuration, CI files",
-    )
-    may_edit: Many[Inside] = Field(default=(), description="released from the pins")
-    must_notice: Inside | None = Field(
-        default=None, description="when this file is broken the check must go red"
-    )
-    baseline: Literal["green", "accept"] = Field(
-        default="green", description="accept: this guard may be red at the start"
-    )
-    report: Inside | None = Field(
-        default=None,
-        description="JUnit XML that it writes, a path or glob (best one that Git ignores): read beside its output, "
-        "the worse counts hold; the check is red when it was not written",
-    )
-    when: Literal["finish", "edit", "step"] = Field(default="finish", description="how often it is read")
-    timeout: Duration = Field(default=900.0, description="longest time of one reading")
-    idle: Duration = Field(default=600.0, description="longest time without output")
-
-    @model_validator(mode="after")
-    def _rests_on_one(self) -> Check:
-        if (self.run is None) == (self.authority is None):
-            raise invalid("a check has either `run`, its command, or `authority`, a reading that it rests on")
-        beside = {"name", "role", "authority", "baseline", "when"}
-        if self.authority and (extra := sorted(self.model_fields_set - beside)):
-            raise invalid(f"`{extra[0]}` says something of a command; this check rests on an authority")
-        return self
 
 
 class Budgets(Frozen):
@@ -378,12 +216,6 @@ class Task(Frozen):
     def worktree(self) -> str:
         """The worktree's folder, `{name}` filled in; relative to the task file unless absolute."""
         return self.workspace.path.replace("{name}", self.name)
-
-
-def price_known(config: AgentConfig) -> bool:
-    """Whether a launch's cost in USD can be known. `config` as from `Task.agent_config`. Claude Code reports
-    money itself; every other agent needs `price`: an unknown cost is not zero."""
-    return config.price is not None or config.kind == "claude"
 
 
 def json_schema() -> JsonObject:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from contracts.task import AgentConfig, Task
+from contracts.agents import AgentConfig
+from contracts.task import Task
 
 BUILT_IN_AGENTS = ("claude", "codex", "command")
 

@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 # A YAML or JSON list becomes a tuple, so that what is stored cannot change; the items stay strict.
 Many = Annotated[tuple[T, ...], Strict(False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000_000)]
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}

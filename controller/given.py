@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts.task import AgentConfig, Task
+from contracts.agents import AgentConfig
+from contracts.task import Task
 
 CREDENTIALS = (
     "ANTHROPIC_API_KEY",

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from contracts.checks import Check
 from contracts.counts import say_counts
 from contracts.feedback import Feedback, feedback
 from contracts.paths import generated, matches
 from contracts.ports import Ask, Ran, Runner
 from contracts.readings import CheckReading, check_id
 from contracts.repository import GitReader
-from contracts.task import Check
 from contracts.text import NO_WORSE, cut
 from contracts.units import argv_of
 from reconcilers.command import left_running, output

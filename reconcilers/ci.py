@@ -12,11 +12,11 @@ import anyio
 import anyio.to_thread
 
 from contracts.authorities import CiOptions
+from contracts.checks import Check
 from contracts.ci import CiCheck, Facts, conclusion, flaky, judge, matching
 from contracts.errors import ConfigError, ControllerError, Permanent
 from contracts.ports import Ask, Given, Reconciler
 from contracts.readings import CheckReading, CiReading
-from contracts.task import Check
 from contracts.text import cut, line
 from contracts.units import argv_of
 from reconcilers.buildbot import Buildbot

@@ -16,8 +16,9 @@ from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
 from contracts.redact import Redactor
 from contracts.repository import Status
-from contracts.task import Setup, Task
+from contracts.task import Task
 from contracts.text import cut
+from contracts.workspace import Setup
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
 from tool_adapters.worktree import Worktree

@@ -17,7 +17,7 @@ from contracts.base import digest
 from contracts.errors import ConfigError
 from contracts.ports import Ran, Runner
 from contracts.repository import Status
-from contracts.task import Setup
+from contracts.workspace import Setup
 from tool_adapters import gitformat
 from tool_adapters.git import EXCLUDES, Repo
 

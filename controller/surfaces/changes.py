@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from contracts.errors import ConfigError
-from controller.assemble import Places
+from controller.places import Places
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.words import plural
 from controller.taskfile import LoadedTask

@@ -16,7 +16,7 @@ import orjson
 
 from contracts.errors import Busy, ControllerError, NoRoom, Unavailable
 from contracts.ports import Lease
-from controller.assemble import Places
+from controller.places import Places
 from controller.rig import LEASE_SECONDS
 from controller.stores.sqlite import SqliteStore
 from controller.surfaces.locate import load, open_existing, wait_for

@@ -12,8 +12,9 @@ from contracts.charter import Charter
 from contracts.criteria import Criterion, criteria, unproven
 from contracts.intent import in_force
 from contracts.record import RunRecord
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.contract_folder import contract_of
+from controller.places import Places
 from controller.surfaces.locate import load, open_existing, wait_for
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask

@@ -16,8 +16,10 @@ import orjson
 from contracts.base import JsonObject
 from contracts.errors import ControllerError
 from contracts.ports import Agent
-from controller.assemble import RUNTIME, Places, charter, found
+from controller.assemble import charter
+from controller.installed import found
 from controller.memory.index import missing
+from controller.places import RUNTIME, Places
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
 from controller.taskfile import LoadedTask

@@ -10,8 +10,8 @@ from contracts.base import JsonObject
 from contracts.errors import ConfigError, ControllerError
 from contracts.ports import Artifacts
 from contracts.record import AuditRow, RunRecord
-from controller.assemble import Places
 from controller.audit import patched
+from controller.places import Places
 from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for

@@ -14,9 +14,10 @@ from contracts.errors import ConfigError, Unavailable
 from contracts.intent import IntentContract, in_force
 from contracts.intent_edits import alike, carried, item_edits
 from contracts.record import AuditRow, RunRecord
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.contract_folder import INTENT, folder_of, json_object
 from controller.history import contracted
+from controller.places import Places
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, command, plain
 from controller.taskfile import LoadedTask

@@ -14,8 +14,9 @@ from contracts.errors import ConfigError, Permanent
 from contracts.outcomes import CLOSING, Outcome
 from contracts.record import AuditRow, RunRecord
 from contracts.text import standing
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.history import committed
+from controller.places import Places
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import command, plain, plural

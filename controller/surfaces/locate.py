@@ -11,7 +11,7 @@ import anyio
 
 from contracts.errors import ConfigError
 from contracts.record import AuditRow, RunRecord
-from controller.assemble import Places
+from controller.places import Places
 from controller.stores.sqlite import SqliteStore
 from controller.taskfile import LoadedTask, read_task
 

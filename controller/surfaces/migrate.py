@@ -7,10 +7,11 @@ from pathlib import Path
 import orjson
 
 from contracts.errors import ConfigError
-from controller.assemble import Places, open_store
+from controller.assemble import open_store
 from controller.contract_folder import STATE_SCHEMA
 from controller.migrate import Plan
 from controller.migrate import migrate as carried
+from controller.places import Places
 from controller.schema_chain import MIGRATIONS, chain_of
 from controller.surfaces.grown import put_aside
 from controller.surfaces.locate import load, wait_for

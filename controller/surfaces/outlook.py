@@ -10,7 +10,8 @@ from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.paths import matches
 from contracts.units import argv_of
-from controller.assemble import Places, pins, policy
+from controller.pins import pins, policy
+from controller.places import Places
 from controller.taskfile import LoadedTask
 from tool_adapters.git import ReadOnlyRepo
 from tool_adapters.process import child_environment

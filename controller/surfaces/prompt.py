@@ -12,7 +12,8 @@ from contracts.bounds import worst_case_bytes
 from contracts.errors import ConfigError
 from contracts.ports import Artifacts
 from contracts.sections import sections
-from controller.assemble import Places, charter
+from controller.assemble import charter
+from controller.places import Places
 from controller.render import worst_case
 from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for

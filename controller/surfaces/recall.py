@@ -9,8 +9,9 @@ import orjson
 
 from contracts.errors import ConfigError
 from contracts.recall import KINDS, Hit, Recalled
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.memory.asked import RunMemory
+from controller.places import Places
 from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.words import plain, plural

@@ -10,8 +10,9 @@ import orjson
 from contracts.errors import Busy, ControllerError, Unavailable
 from contracts.record import RunRecord
 from contracts.veil import veiled
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.history import versions
+from controller.places import Places
 from controller.recover import LOST, Recovered, recover
 from controller.replay import replay
 from controller.stores.artifacts import FileArtifacts

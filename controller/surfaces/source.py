@@ -15,8 +15,9 @@ from contracts.record import AuditRow, RunRecord
 from contracts.redact import Redactor
 from contracts.text import clean, cut, standing
 from contracts.veil import veiled
-from controller.assemble import Places, charter
+from controller.assemble import charter
 from controller.history import contracted
+from controller.places import Places
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from controller.surfaces.changes import repository

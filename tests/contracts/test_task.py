@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import contracts
+from contracts.agents import AgentConfig, Price, price_known
 from contracts.commands import Command, Param
-from contracts.task import NO_GOAL, AgentConfig, Price, Task, json_schema, price_known
+from contracts.task import NO_GOAL, Task, json_schema
 from contracts.task_problems import problems
 from contracts.units import as_duration, as_size, seconds, size
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from contracts.task import Check
-from controller.assemble import RUNNER_CONFIG, pins
+from contracts.checks import Check
+from controller.pins import RUNNER_CONFIG, pins
 from tests.controller.test_step import go, world
 from tests.controller.world import TASK, World, action
 

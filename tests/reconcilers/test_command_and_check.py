@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
+from contracts.checks import Check
 from contracts.errors import Permanent, Temporary
 from contracts.feedback import feedback
 from contracts.ports import Ask
 from contracts.readings import CheckReading, CommandReading, TestCounts
-from contracts.task import Check
 from reconcilers.check import CheckReconciler, excerpt
 from reconcilers.command import CommandReconciler
 from tests.tool_adapters.repositories import git, repository, write

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from contracts.agents import AgentConfig
+from contracts.authorities import Authority
+from contracts.checks import Check
 from contracts.commands import Command
-from contracts.task import AgentConfig, Authority, Check, Setup
+from contracts.workspace import Setup
 from tests.surfaces.shell import FINISH, POLITE, Shell, act, edit
 
 MIB = 1024 * 1024

@@ -12,10 +12,10 @@ from typing import Any
 
 import anyio
 
+from contracts.agents import AgentConfig
 from contracts.dialects import compile_dialect
 from contracts.reply import AgentReply, Prompt
 from contracts.state import StateSchema
-from contracts.task import AgentConfig
 from tests.agents.lean import chatgpt_login
 from tests.contracts.tools import ACTIONS
 from tool_adapters.agents.settings import AgentSettings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import ConfigError, Permanent
-from contracts.task import Setup
+from contracts.workspace import Setup
 from tests.tool_adapters.repositories import git, repository, write
 from tests.tool_adapters.worktrees import BRANCH, TRAILERS, do, make, opened, snapshot
 from tool_adapters.landing import land

@@ -21,11 +21,11 @@ import anyio
 import anyio.to_thread
 import orjson
 
+from contracts.agents import Price
 from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
-from contracts.task import Price
 from contracts.text import clean, cut
 from tool_adapters.agents.binary import find_binary, native_codex, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly

@@ -20,11 +20,11 @@ from typing import Any, Literal
 
 import orjson
 
+from contracts.agents import Price
 from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
-from contracts.task import Price
 from contracts.text import clean, cut
 from tool_adapters.agents.classify import Failure, ended_badly
 from tool_adapters.agents.launch import (

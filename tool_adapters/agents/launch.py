@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from contracts.agents import Price
 from contracts.errors import ConfigError
 from contracts.ports import Ran, Settle
 from contracts.redact import Redactor
 from contracts.reply import AgentReply, Usage
-from contracts.task import Price
 from contracts.text import clean, cut
 from tool_adapters.agents.classify import Failure
 from tool_adapters.agents.settings import AgentSettings

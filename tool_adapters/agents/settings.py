@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from contracts.agents import AgentConfig
 from contracts.dialects import Dialect
 from contracts.ports import Runner
-from contracts.task import AgentConfig
 
 
 @dataclass(frozen=True)
