@@ -66,7 +66,6 @@ class Before(Frozen):
     tree: str
     dirty: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    basis: dict[str, str] = {}
 
 
 class Staged(Frozen):

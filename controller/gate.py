@@ -395,5 +395,4 @@ def _before(git: GitReading | None, tool: str, args: JsonObject) -> Before:
     files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
     if git is None:
         return Before(head="", tree="", files=tuple(files))
-    dirty, basis = tuple(sorted(git.dirty)), {"head": git.head}
-    return Before(head=git.head, tree=git.tree, dirty=dirty, files=tuple(files), basis=basis)
+    return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), files=tuple(files))
