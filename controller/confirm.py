@@ -12,7 +12,7 @@ from contracts.approvals import Boundary
 from contracts.base import JsonObject, digest
 from contracts.changes import GROWTH, BadChange, Proposed, proposed
 from contracts.charter import Charter
-from contracts.conflicts import Conflict, clashes, told
+from contracts.conflicts import Conflict, told
 from contracts.criteria import Criterion, unproven
 from contracts.grammar import globs_of, inner_actions, paths_of
 from contracts.intent import in_force
@@ -104,10 +104,15 @@ def change_of(
 
 
 def needed(
-    record: RunRecord, staged: Staged, now: float, change: Proposed | None, task: Charter
+    record: RunRecord,
+    staged: Staged,
+    now: float,
+    change: Proposed | None,
+    clash: tuple[Conflict, ...],
+    task: Charter,
 ) -> Verdict | None:
-    """The verdict that parks what a person must decide on; None when nobody need be asked."""
-    clash = clashes(task.schema, record.state, staged.transition["state_patch"])
+    """The verdict that parks what a person must decide on; None when nobody need be asked. `clash` are the facts that
+    the patch would overwrite from another source."""
     if clash and (change is not None or staged.tool == "ask"):
         return _apart(clash)
     if staged.tool == "ask":
@@ -170,9 +175,8 @@ def open_criteria(record: RunRecord, task: Charter) -> tuple[Criterion, ...]:
     return unproven(in_force(record.intent, task.intent), task.checks)
 
 
-def marked(record: RunRecord, staged: Staged, task: Charter) -> Staged:
+def marked(record: RunRecord, staged: Staged, clash: tuple[Conflict, ...], task: Charter) -> Staged:
     """The transition with what is written down beside it: facts that it replaces, criteria that nothing proves."""
-    clash = clashes(task.schema, record.state, staged.transition["state_patch"])
     left = open_criteria(record, task) if staged.tool == "finish" else ()
     return staged.model_copy(
         update={"superseded": {each.at: each.old for each in clash}, "unproven": tuple(map(str, left))}
@@ -180,12 +184,11 @@ def marked(record: RunRecord, staged: Staged, task: Charter) -> Staged:
 
 
 def granted(
-    record: RunRecord, entry: Entry, staged: Staged, change: Proposed | None, task: Charter
+    entry: Entry, staged: Staged, change: Proposed | None, clash: tuple[Conflict, ...]
 ) -> Allow | Reject:
     """What a person said yes to, allowed; unless it would change something else now than they were shown."""
-    clash = told(clashes(task.schema, record.state, staged.transition["state_patch"]))
     shown = entry.diff if change is not None or entry.kind == "conflict" else ""
-    if shown != (change.diff if change is not None else clash):
+    if shown != (change.diff if change is not None else told(clash)):
         return _no(entry, "moved", "what it changes is another value now")
     intent = (
         change.intent.model_dump(mode="json", exclude_defaults=True) if change and change.intent else None

@@ -11,6 +11,7 @@ from contracts.base import JsonObject, canonical, digest
 from contracts.changes import Proposed
 from contracts.charter import Charter
 from contracts.commands import run_id
+from contracts.conflicts import clashes
 from contracts.forget import Forgotten, forget
 from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import depth, merge, removed_paths, touched_paths, without
@@ -34,11 +35,7 @@ MAX_DEPTH = 32
 UNWRITABLE = ("envelope.depth", "envelope.json")  # of such a reply only the text is kept
 TRIES = 3  # launches in a row that failed in a way that may pass
 BACKOFF = 30.0  # seconds, doubled each time
-EDITS = (
-    "edit_files",
-    "apply_patch",
-    "batch",
-)  # looked at edit by edit: the task may allow some of their files
+EDITS = ("edit_files", "apply_patch", "batch")  # looked at edit by edit: the task may allow some of the files
 GIT_CONFIG, MOVED = "git_config", "branch_moved"
 
 
@@ -147,10 +144,11 @@ def judge(
     staged = _staged(record, step, fresh, whole, candidate, gone, task).model_copy(
         update=claimed(record, kept, gone, candidate, proposal.patch if proposal else None, task)
     )
-    staged = marked(record, staged, task)
+    clash = clashes(task.schema, record.state, patch)
+    staged = marked(record, staged, clash, task)
     if entry is None:
-        return needed(record, staged, fresh.at, proposal, task) or Allow(staged=staged)
-    return granted(record, entry, staged, proposal, task)
+        return needed(record, staged, fresh.at, proposal, clash, task) or Allow(staged=staged)
+    return granted(entry, staged, proposal, clash)
 
 
 # ---- the reply itself -------------------------------------------------------------------------------------
