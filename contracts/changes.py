@@ -15,6 +15,7 @@ from contracts.added_field import adding
 from contracts.base import JsonObject
 from contracts.bounds import worst_case_bytes
 from contracts.intent import SECTIONS, IntentContract, Item, removed
+from contracts.merge import nested
 from contracts.pointers import misformed
 from contracts.schema_refs import BadSchema
 from contracts.state import ANY_KEY, StateSchema
@@ -126,15 +127,14 @@ def _field(state: JsonObject, path: tuple[str, ...], value: Any, at: str) -> Pro
             value = orjson.loads(str(value))
         except orjson.JSONDecodeError as error:
             raise BadChange(f"{at}: value must be JSON ({error})") from None
-    patch: Any = value
-    for name in reversed(path):
-        patch = {name: patch}
     old: Any = state
     for name in path:
         old = old.get(name) if isinstance(old, dict) else None
     shown = None if old is None else shown_json(orjson.dumps(old))
     new = None if value is None else shown_json(orjson.dumps(value))
-    return Proposed(f"{'remove' if value is None else 'set'} {at}", _diff(at, shown, new), patch=patch)
+    return Proposed(
+        f"{'remove' if value is None else 'set'} {at}", _diff(at, shown, new), patch=nested(path, value)
+    )
 
 
 def _grown(schema: StateSchema, path: tuple[str, ...], value: Any, at: str, why: str) -> Proposed:

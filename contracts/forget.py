@@ -14,7 +14,7 @@ from typing import Any, cast
 from contracts.base import Frozen, JsonObject
 from contracts.fading import Fading
 from contracts.fields import places
-from contracts.merge import Path, difference, merge
+from contracts.merge import Path, difference, merge, nested
 from contracts.schema_refs import pointer
 from contracts.state import StateSchema
 from contracts.text import line
@@ -76,7 +76,7 @@ def carried(
         if rule.retention == "run":
             continue
         for place, value in places(state, path):
-            tried = cast(JsonObject, merge(start, _nest(place, difference(_get(start, place), value))))
+            tried = cast(JsonObject, merge(start, nested(place, difference(_get(start, place), value))))
             if schema.errors(tried) or schema.broken(None, tried):
                 lost.append(pointer(place))
             else:
@@ -131,7 +131,7 @@ class _Work:
         """Let go of what is at `path`, unless an invariant or the schema would break that holds with it."""
         value = _get(self.state, path)
         shown = _get(veiled(self.state, self.schema.secrets), path)
-        gone = _nest(path, None if rule is None or rule.removed else difference(value, rule.first))
+        gone = nested(path, None if rule is None or rule.removed else difference(value, rule.first))
         tried = cast(JsonObject, merge(self.state, gone))
         broken, faults = set(self.schema.broken(self.before, tried)), set[str]()
         if told is self.expired:  # an evicted one is judged with the whole candidate
@@ -199,12 +199,6 @@ def _get(node: Any, path: Path) -> Any:
 
 
 # ---- patches ----------------------------------------------------------------------------------------------
-def _nest(path: Path, value: Any) -> JsonObject:
-    for key in reversed(path):
-        value = {key: value}
-    return cast(JsonObject, value)
-
-
 def _both(one: Any, other: Any) -> Any:
     """Two patches as one; `null` stays in it."""
     if not isinstance(one, dict) or not isinstance(other, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from contracts.base import canonical
 
@@ -40,6 +40,13 @@ def difference(old: JsonValue, new: JsonValue) -> JsonValue:
         elif canonical(old[key]) != canonical(value):  # true is not 1
             patch[key] = difference(old[key], value)
     return patch
+
+
+def nested(path: Path, value: JsonValue) -> dict[str, Any]:
+    """The patch that says `value` of what is at `path` (at least one step deep), and nothing else."""
+    for key in reversed(path):
+        value = {key: value}
+    return cast(dict[str, Any], value)
 
 
 def depth(value: JsonValue) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.merge import depth, merge, removed_paths, touched_paths
+from contracts.merge import depth, merge, nested, removed_paths, touched_paths
 
 APPENDIX_A = [
     ({"a": "b"}, {"a": "c"}, {"a": "c"}),
@@ -87,6 +87,11 @@ def test_touched_and_removed_paths() -> None:
     assert touched_paths(patch) == (("notes", "tz"), ("notes", "win"), ("view",), ("empty",), ("list",))
     assert removed_paths(patch) == (("notes", "win"), ("view",))
     assert touched_paths({}) == ()
+
+
+def test_a_nested_patch_says_one_thing() -> None:
+    assert nested(("a", "b"), 1) == {"a": {"b": 1}} and nested(("a",), None) == {"a": None}
+    assert merge({"a": {"b": 2, "c": 3}}, nested(("a", "b"), None)) == {"a": {"c": 3}}
 
 
 def test_depth_counts_containers_and_survives_hostile_nesting() -> None:
