@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import cast
 
-from contracts.base import JsonObject, canonical, digest
+from contracts.base import JsonObject, canonical
 from contracts.changes import Proposed
 from contracts.charter import Charter
-from contracts.commands import run_id
 from contracts.conflicts import clashes
 from contracts.forget import Forgotten, forget
 from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import depth, merge, removed_paths, touched_paths, without
 from contracts.outcomes import Outcome
-from contracts.paths import reached
 from contracts.queue import Entry
-from contracts.readings import CommandReading, GitReading, Need, Printed, Readings
-from contracts.record import Before, RunRecord, Staged
+from contracts.readings import CommandReading, Readings
+from contracts.record import RunRecord
 from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.veil import veiled
@@ -28,7 +26,7 @@ from controller.charge import facts
 from controller.conceal import conceal, heard
 from controller.confirm import change_of, granted, marked, needed, stale
 from controller.modes import claimed
-from controller.standstill import fingerprint
+from controller.staging import staged_of
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
@@ -141,7 +139,7 @@ def judge(
     whole = {"state_patch": patch, "action": {"tool": tool, "args": args}}
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
     proposal = change if isinstance(change, Proposed) else None
-    staged = _staged(record, step, fresh, whole, candidate, gone, task).model_copy(
+    staged = staged_of(record, step, fresh, whole, candidate, gone, task).model_copy(
         update=claimed(record, kept, gone, candidate, proposal.patch if proposal else None, task)
     )
     clash = clashes(task.schema, record.state, patch)
@@ -339,58 +337,3 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
         say = "the worktree changed while you were thinking: look at the authorities and decide again"
         return Reject(layer="policy", code="policy.stale", say=say)
     return None
-
-
-# ---- what is allowed --------------------------------------------------------------------------------------
-def _staged(
-    record: RunRecord,
-    step: int,
-    fresh: Readings,
-    transition: JsonObject,
-    candidate: JsonObject,
-    gone: Forgotten,
-    task: Charter,
-) -> Staged:
-    action, tool = transition["action"], str(transition["action"]["tool"])
-    git = fresh.git
-    spec = task.spec(tool)
-    return Staged(
-        step=step,
-        transition=transition,
-        candidate=candidate,
-        tool=tool,
-        args=action["args"],
-        key=digest([record.run, step, 0, action]),
-        action_hash=digest(action),
-        fingerprint=fingerprint(action, record.observation, candidate),
-        proof=_proof(tool, spec.effect if spec else "none", task),
-        before=_before(git, tool, action["args"]),
-        policy=task.paths,
-        boundaries=task.task.approvals.boundaries,
-        forgotten=gone,
-        secrets=task.schema.secrets,
-        printed=_printed(record, tool, action["args"]),
-    )
-
-
-def _printed(record: RunRecord, tool: str, args: JsonObject) -> dict[str, Printed]:
-    """What the commands of this action printed last."""
-    ids = [run_id(given) for name, given in inner_actions(tool, args) if name == "run"]
-    return {id: record.printed[id] for id in ids if id in record.printed}
-
-
-def _proof(tool: str, effect: str, task: Charter) -> Need:
-    if tool == "finish":
-        setup = ("setup",) if task.task.workspace.setup.run else ()
-        return Need(names=("git", *setup, *task.checks))
-    if effect in ("edit", "command", "outside"):
-        return Need(names=("git", *task.edit_checks))
-    return Need()
-
-
-def _before(git: GitReading | None, tool: str, args: JsonObject) -> Before:
-    links = git.links if git else {}
-    files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
-    if git is None:
-        return Before(head="", tree="", files=tuple(files))
-    return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), files=tuple(files))
