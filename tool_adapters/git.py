@@ -41,11 +41,11 @@ _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=
 class GitFailed(Permanent):
     """git said no: `status` is its exit code, the message its own first line."""
 
-    def __init__(self, verb: str, status: int, stderr: str) -> None:
+    def __init__(self, verb: str, status: int, stderr: str, out: bytes = b"") -> None:
         lines = [line for line in stderr.splitlines() if line.strip()]
         first = next((line for line in lines if line.startswith(("fatal:", "error:"))), (lines or ["?"])[0])
         super().__init__(f"git {verb}: {first.split(': ', 1)[-1][:300]}")
-        self.status, self.stderr = status, stderr
+        self.status, self.stderr, self.out = status, stderr, out
 
 
 class Bounded:
@@ -179,7 +179,7 @@ class Engine:
                 where=str(place.common),
                 hint="nothing is lost: free space or mend the mount, then run again",
             )
-        raise GitFailed(verb, status, said)
+        raise GitFailed(verb, status, said, out if isinstance(out, bytes) else b"")
 
 
 def _flags(options: Sequence[str]) -> list[str]:
