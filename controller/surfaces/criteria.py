@@ -16,7 +16,7 @@ from controller.assemble import charter
 from controller.contract_folder import contract_of
 from controller.places import Places
 from controller.surfaces.locate import load, open_existing, wait_for
-from controller.surfaces.words import plain
+from controller.surfaces.words import colour, plain
 from controller.taskfile import LoadedTask
 
 NOT_PROVABLE = 3
@@ -24,7 +24,8 @@ NOT_PROVABLE = 3
 
 @dataclass(frozen=True)
 class Evidence:
-    """A check that proves a criterion: `now` is green, red, or unknown with `why`; `step` is that of the reading."""
+    """A check that proves a criterion: `now` is green, red, of a guard that was accepted as red `red, no worse`, or
+    unknown with `why`; `step` is that of the reading."""
 
     check: str
     now: str
@@ -89,9 +90,9 @@ def _standing(criterion: Criterion, record: RunRecord | None) -> Standing:
         if not seen
         else "proven"
         if seen == {"green"}
-        else "not proven"
-        if "red" in seen
         else "unknown"
+        if seen <= {"green", "unknown"}
+        else "not proven"
     )
     return Standing(criterion.name, criterion.item.value, criterion.locked, stands, evidence)
 
@@ -102,7 +103,7 @@ def _evidence(name: str, record: RunRecord | None) -> Evidence:
         return Evidence(
             name, "unknown", "not read: there is no run yet" if record is None else "not read in this run"
         )
-    return Evidence(name, "green" if check.passed else "red", check.why, check.step)
+    return Evidence(name, colour(check.passed, check.why), check.why, check.step)
 
 
 def _lines(found: list[Standing]) -> Iterator[str]:

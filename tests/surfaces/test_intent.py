@@ -197,3 +197,18 @@ def test_the_walk_from_criteria_to_evidence(shell: Shell) -> None:
         )
     shell.task(READ)
     assert "no success criteria" in shell("validate", "--criteria").out
+
+
+def test_a_guard_that_was_accepted_as_red_is_not_called_green(shell: Shell) -> None:
+    contracted(shell, edit("hello, please\n"), FINISH)
+    criteria = [{"id": "loud", "value": "It is loud."}]
+    (shell.repo / FILE).write_text(json.dumps(CONTRACT | {"success_criteria": criteria}))
+    loud = (
+        "  - {name: loud, role: guard, run: [grep, -q, HELLO, src/greeting.txt], baseline: accept, pins: []}"
+    )
+    task = shell.repo / "task.yaml"
+    task.write_text(task.read_text().replace("checks:\n", f"checks:\n{loud}\n"))
+    assert shell("run").code == 0, "it need only get no worse"
+    walk = shell("validate", "--criteria")
+    assert walk.out.startswith("not proven    [loud] It is loud.\n") and walk.code == 0
+    assert "check loud: red, no worse, read at step 2" in walk.out
