@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.base import Frozen, JsonObject
+from contracts.base import Frozen, JsonObject, digest
+from contracts.merge import Path
+from contracts.veil import veiled
 
 HAPPENED, DID_NOT = "happened", "did-not-happen"
 FILE = "file "  # before a path in a basis
@@ -22,7 +25,7 @@ class Entry(Frozen):
     kind        ask: a question. approval: an action beyond a boundary. change: of the intent, a locked field or the
                 schema. conflict: two sources of one fact, or a source and the intent, disagree. plan: an allowed step
                 that was only planned. unknown: a deed of which nothing can tell whether it happened.
-    action_hash what was decided on, see `subject`: another action, or another argument, is another hash.
+    hash        of all that is put before a person, see `seal`: another action, patch or basis is another hash.
     basis       what it acts on, as it was: see `controller.confirm`. target: where it takes effect, for people.
     diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
     who         the people who may decide; empty: everyone who can reach the run.
@@ -32,7 +35,7 @@ class Entry(Frozen):
     kind: EntryKind
     step: int
     transition: JsonObject
-    action_hash: str
+    hash: str = ""
     why: str
     basis: dict[str, str] = {}
     target: str = ""
@@ -47,8 +50,19 @@ class Entry(Frozen):
 
     @property
     def subject(self) -> object:
-        """What a yes is about: the action, of a conflict all that would be changed."""
+        """What it is about: the action, of a conflict all that would be changed."""
         return self.transition if self.kind == "conflict" else self.transition.get("action")
+
+    def seal(self, secrets: Iterable[Path]) -> str:
+        """The hash of the entry as it was parked: of all but what people said of it since, secret values as they are
+        shown."""
+        told = self.model_dump(mode="json", exclude={"hash", "status", "answer", "decider", "decided"})
+        shown = veiled(self.transition.get("state_patch", {}), secrets)
+        return digest(told | {"transition": self.transition | {"state_patch": shown}})
+
+    def sealed(self, secrets: Iterable[Path]) -> Entry:
+        """The entry with its hash."""
+        return self.model_copy(update={"hash": self.seal(secrets)})
 
     @property
     def commits(self) -> set[str]:
@@ -59,8 +73,8 @@ class Entry(Frozen):
         """Why `by` can't say yes (or no) to it now, having seen `hash`; empty when they can."""
         if self.status == "rejected" or (self.status == "approved" and yes):
             return f"{self.id} is {self.status} already"
-        if hash != self.action_hash:
-            return f"{self.id} is not what was looked at: {self.action_hash[:12]} now, {hash[:12]} then"
+        if hash != self.hash:
+            return f"{self.id} is not what was looked at: {self.hash[:12]} now, {hash[:12]} then"
         if self.who and by not in self.who:
             return f"{by} may not decide on {self.id}: {', '.join(self.who)} may"
         if self.expires is not None and at > self.expires:

@@ -89,7 +89,6 @@ class Staged(Frozen):
     tool: str
     args: JsonObject
     key: str
-    action_hash: str
     fingerprint: str
     proof: Need
     before: Before

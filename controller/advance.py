@@ -287,10 +287,9 @@ def _unknown(
         kind="unknown",
         step=staged.step,
         transition=staged.transition,
-        action_hash=staged.action_hash,
         why=unknown.say,
         opened=now,
-    )
+    ).sealed(staged.secrets)
     say = f"{unknown.say} (look, then: controller answer {entry.id} {HAPPENED}, or {DID_NOT})"
     halt = Halt(outcome=Outcome.blocked, cause="unknown", say=say, step=record.step)
     staged = staged.model_copy(update={"ruling": None, "launch": None})  # told and charged by this row

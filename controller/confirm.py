@@ -9,7 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from contracts.approvals import Boundary
-from contracts.base import JsonObject, digest
+from contracts.base import JsonObject, canonical, digest
 from contracts.changes import GROWTH, BadChange, Proposed, proposed
 from contracts.charter import Charter
 from contracts.conflicts import Conflict, told
@@ -218,8 +218,8 @@ def parked(
     """The verdict that parks a staged transition. With `on_blocked: continue` the run goes on with other work; what
     comes a second time then means that there is none."""
     approvals, waiting = task.task.approvals, [entry for entry in record.queue if entry.status == "open"]
-    hash = digest(staged.transition) if kind == "conflict" else staged.action_hash  # as Entry.subject
-    twin = next((entry for entry in waiting if entry.action_hash == hash), None)
+    subject = canonical(staged.transition if kind == "conflict" else staged.transition["action"])
+    twin = next((entry for entry in waiting if canonical(entry.subject) == subject), None)
     if twin is not None:
         say = f"nothing is left to do but what waits for a person: {twin.id}: {twin.why}"
         return Stop(outcome=Outcome.blocked, cause=twin.kind, say=say[:2000], entry=twin.id)
@@ -234,7 +234,6 @@ def parked(
         kind=kind,
         step=record.step,
         transition=staged.transition,
-        action_hash=hash,
         why=why[:2000],
         basis=basis(staged.tool, staged.args, staged, task) if on is None else on,
         target=", ".join((*paths_of(staged.tool, staged.args), *globs_of(staged.tool, staged.args)))[:400],
@@ -242,7 +241,7 @@ def parked(
         opened=now,
         expires=None if kind == "ask" else now + approvals.expire,
         who=approvals.who,
-    )
+    ).sealed(task.schema.secrets)
     return Confirm(entry=entry, wait=approvals.on_blocked == "wait")
 
 
@@ -292,8 +291,8 @@ def timely(record: RunRecord, now: float) -> RunRecord:
 
 def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Reject | None:
     """Why a person's yes holds no more; None when it does."""
-    if digest(entry.subject) != entry.action_hash:
-        return _no(entry, "changed", "the action is not the one that was approved")
+    if entry.seal(task.schema.secrets) != entry.hash:
+        return _no(entry, "changed", "it is not what was approved")
     if entry.kind != "ask" and entry.expires is not None and fresh.at > entry.expires:
         return _no(entry, "expired", "the approval came too late or was not used in time")
     git = fresh.git

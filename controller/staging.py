@@ -33,7 +33,6 @@ def staged_of(
         tool=tool,
         args=action["args"],
         key=digest([record.run, step, 0, action]),
-        action_hash=digest(action),
         fingerprint=fingerprint(action, record.observation, candidate),
         proof=_proof(tool, spec.effect if spec else "none", task),
         before=_before(git, tool, action["args"]),

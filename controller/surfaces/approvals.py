@@ -58,12 +58,12 @@ def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None,
         raise ConfigError(f"a reason has at most {MAX_WHY:,} characters")
     if record.finished:
         raise ConfigError(f"run {record.run} is {record.outcome}: nothing can be decided in it any more")
-    if hash is not None and (len(hash) < 8 or not entry.action_hash.startswith(hash)):
-        raise ConfigError(f"{id} has the hash {entry.action_hash[:12]}, not {hash}", hint="look at it again")
-    if refused := entry.refuses(by, entry.action_hash, now, yes):
+    if hash is not None and (len(hash) < 8 or not entry.hash.startswith(hash)):
+        raise ConfigError(f"{id} has the hash {entry.hash[:12]}, not {hash}", hint="look at it again")
+    if refused := entry.refuses(by, entry.hash, now, yes):
         raise ConfigError(refused)
     store = open_existing(loaded)
-    word = Decision(entry=id, hash=entry.action_hash, yes=yes, why=why.strip(), by=by, at=now)
+    word = Decision(entry=id, hash=entry.hash, yes=yes, why=why.strip(), by=by, at=now)
     posted = wait_for(lambda: store.post(loaded.task.name, word))
     heard(
         wait_for(lambda: newest(store, loaded.task.name)),
@@ -74,11 +74,7 @@ def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None,
     )
     said, next = ("approved" if yes else "rejected"), command("run", task)
     if as_json:
-        print(
-            orjson.dumps(
-                {"entry": id, "said": said, "by": by, "hash": entry.action_hash, "next": next}
-            ).decode()
-        )
+        print(orjson.dumps({"entry": id, "said": said, "by": by, "hash": entry.hash, "next": next}).decode())
     else:
         print(f"{said} {id}; `{next}` goes on")
     return 0
@@ -133,7 +129,7 @@ def _lines(entry: Entry, secrets: Fields) -> list[str]:
         f"asked    at step {entry.step}, {clock(entry.opened)}",
         f"expires  {clock(entry.expires)}" if entry.expires else "expires  never",
         f"who      {', '.join(entry.who) or 'whoever can run it'}",
-        f"hash     {entry.action_hash}",
+        f"hash     {entry.hash}",
         *(f"basis    {name}: {value}" for name, value in entry.basis.items()),
         *(["change", *(f"  {line}" for line in entry.diff.splitlines())] if entry.diff else []),
         "action",

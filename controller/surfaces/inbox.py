@@ -43,7 +43,7 @@ def answer(task: Path | None, entry: str, text: str) -> int:
                 hint=waiting[entry].why[:300],
             )
     by, now = who(), time.time()
-    if refused := waiting[entry].refuses(by, waiting[entry].action_hash, now):
+    if refused := waiting[entry].refuses(by, waiting[entry].hash, now):
         raise ConfigError(refused)
     posted = wait_for(lambda: store.post(name, Answer(entry=entry, text=text, by=by, at=now)))
     if waiting[entry].kind == "ask":

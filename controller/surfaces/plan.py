@@ -89,7 +89,7 @@ def _told(entry: Entry, record: RunRecord, diff: str, task: Path | None, secrets
         "action": entry.transition.get("action"),
         "diff": diff or entry.diff,
         "basis": entry.basis,
-        "hash": entry.action_hash,
+        "hash": entry.hash,
         "expires": entry.expires,
         "usd_micro": record.spent.usd_micro,
         "estimated": record.spent.estimated,
@@ -137,9 +137,9 @@ def apply(task: Path | None, id: str, as_json: bool) -> int:
     by, now = who(), time.time()
     if entry.kind != "plan":
         raise ConfigError(f"{id} is no plan but an {entry.kind}", hint=f"`controller approvals show {id}`")
-    if refused := entry.refuses(by, entry.action_hash, now):
+    if refused := entry.refuses(by, entry.hash, now):
         raise ConfigError(refused)
-    word = Decision(entry=id, hash=entry.action_hash, yes=True, by=by, at=now)
+    word = Decision(entry=id, hash=entry.hash, yes=True, by=by, at=now)
     wait_for(lambda: store.post(loaded.task.name, word))
     watch = for_stderr()
     try:

@@ -135,7 +135,7 @@ class StoreSuite:
     def test_a_post_changes_no_version_and_is_consumed_once(self, make: Make) -> None:
         async def story() -> None:
             store = make()
-            entry = Entry(id="q1", kind="ask", step=1, transition={}, action_hash="h", why="?", opened=1.0)
+            entry = Entry(id="q1", kind="ask", step=1, transition={}, why="?", opened=1.0)
             halt = Halt(outcome=Outcome.blocked, cause="ask")
             lease = await store.lease("tidy", 60)
             await store.swap(record(queue=(entry,), halt=halt), row(0), lease)
@@ -172,7 +172,6 @@ class StoreSuite:
                 tool="run",
                 args={},
                 key="k",
-                action_hash="h",
                 fingerprint="f",
                 proof=Need(),
                 before=Before(head="", tree=""),

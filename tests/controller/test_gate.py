@@ -243,10 +243,7 @@ def test_ask_is_parked_and_its_answer_is_staged_without_a_launch(law: Charter) -
 
 
 def test_the_queue_is_bounded(law: Charter) -> None:
-    queue = tuple(
-        Entry(id=f"q{n}", kind="ask", step=n, transition={}, action_hash="", why="", opened=1.0)
-        for n in range(8)
-    )
+    queue = tuple(Entry(id=f"q{n}", kind="ask", step=n, transition={}, why="", opened=1.0) for n in range(8))
     found = judge(record(law, queue=queue), git(), git(), action("ask", {"question": "?"}), law)
     assert isinstance(found, Reject) and found.code == "policy.queue_full"
 

@@ -137,7 +137,7 @@ def test_two_sources_of_one_fact_are_for_a_person(tmp_path: Path) -> None:
     assert (entry.kind, entry.id) == ("conflict", "d2")
     assert entry.diff == '/facts/port\n- "80" (source: step:1)\n+ "8080" (source: step:2)'
     assert record(one).state["facts"] == {"port": FACT}, "nothing is overwritten meanwhile"
-    say(one, entry, hash=record(one).queue[0].action_hash[:-1] + "x")
+    say(one, entry, hash=record(one).queue[0].hash[:-1] + "x")
     assert go(one, []).outcome is Outcome.blocked, "a yes is to these very values"
     say(one, entry, why="it moved")
     go(one, [look(facts={"port": {"value": "9", "source": "check:sound"}})], limit=2)

@@ -11,7 +11,9 @@ import pytest
 
 from contracts.outcomes import Outcome
 from contracts.queue import Answer, Decision, Entry, Tell
+from contracts.readings import Readings
 from contracts.record import AuditRow, RunRecord
+from controller.confirm import stale
 from controller.recover import recover
 from controller.replay import replay
 from controller.stores.artifacts import FileArtifacts
@@ -54,7 +56,7 @@ def rows(world: World) -> list[AuditRow]:
 
 
 def say(world: World, about: Entry, yes: bool = True, **more: Any) -> None:
-    word = {"entry": about.id, "hash": about.action_hash, "yes": yes, "by": "ana", "at": time.time()} | more
+    word = {"entry": about.id, "hash": about.hash, "yes": yes, "by": "ana", "at": time.time()} | more
     anyio.run(store(world).post, "tidy", Decision(**word))
 
 
@@ -122,7 +124,7 @@ def test_a_word_that_may_not_be_said_changes_nothing(
     world = made(tmp_path / "r", "{boundaries: [edit_files], who: [ana]}")
     go(world, [A])
     entry = waiting(world)
-    said = {"by": "ana", "hash": entry.action_hash, "at": time.time()} | wrong
+    said = {"by": "ana", "hash": entry.hash, "at": time.time()} | wrong
     if refusal:
         assert refusal in entry.refuses(said["by"], said["hash"], said["at"])
     say(world, entry, **wrong)
@@ -321,3 +323,32 @@ def test_a_no_takes_a_yes_back_as_long_as_nothing_was_done(tmp_path: Path) -> No
     say(world, entry)  # and a yes does not take a no back
     go(world, [finish()], limit=1)
     assert world.branch_log() == [] and "on second thoughts" in world.prompts[0]
+
+
+def test_a_hash_is_of_the_whole_entry_and_no_yes_passes_for_another(tmp_path: Path) -> None:
+    world = made(tmp_path / "r", "{boundaries: [edit_files]}")
+    go(world, [A])
+    looked = waiting(world)
+    go(world, [A | {"state_patch": {"notes": {"a": "another patch"}}}], new=True)
+    entry = waiting(world)
+    assert (entry.id, entry.transition["action"]) == (looked.id, looked.transition["action"])
+    say(world, entry, hash=looked.hash)
+    assert go(world, []).outcome is Outcome.blocked and world.branch_log() == []
+    whole = {"transition": looked.transition, "basis": {"head": "0" * 40}, "target": "src", "who": ("eve",)}
+    for name, other in whole.items():
+        assert entry.model_copy(update={name: other}).seal(()) != entry.hash, name
+    decided = {"status": "approved", "decider": "ana", "decided": 1.0, "answer": "fine"}
+    assert entry.model_copy(update=decided).seal(()) == entry.hash
+    say(world, entry)
+    assert go(world, [], limit=1).record.state["notes"] == {"a": "another patch"}
+
+
+def test_a_yes_for_a_record_that_was_changed_since_does_nothing(tmp_path: Path) -> None:
+    world = made(tmp_path / "r", "{boundaries: [edit_files]}")
+    go(world, [A])
+    entry = waiting(world)
+    forged = entry.model_copy(update={"transition": A | {"state_patch": {"notes": {"a": "forged"}}}})
+    seen = Readings(at=time.time(), items={})
+    verdict = stale(forged, record(world), seen, world.rig().task)
+    assert verdict is not None and verdict.code == "policy.approval_changed"
+    assert stale(entry.model_copy(update={"basis": {}}), record(world), seen, world.rig().task) is not None

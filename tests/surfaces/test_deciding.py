@@ -28,18 +28,16 @@ def test_what_waits_is_shown_whole_and_done_after_a_yes(shell: Shell) -> None:
     assert shell("status", "--json").one["next"] == "controller approvals show a2"
     assert shell("approvals").out.startswith("a2    approval  open      a change of src/greeting.txt needs")
     entry = shell("approvals", "show", "a2", "--json").one
-    assert entry["action"] == WRITE["action"] and len(entry["action_hash"]) == 64
+    assert entry["action"] == WRITE["action"] and len(entry["hash"]) == 64
     shown = shell("approvals", "show", "a2").out
-    assert all(
-        word in shown for word in (entry["action_hash"], "file src/greeting.txt", "hello, please", "expires")
-    )
+    assert all(word in shown for word in (entry["hash"], "file src/greeting.txt", "hello, please", "expires"))
 
     assert "no entry 'a9'" in shell("approve", "a9").err
     assert "not what" not in shell("approve", "a2", "--hash", "0123456789").out
     wrong = shell("approve", "a2", "--hash", "0123456789")
-    assert wrong.code == 2 and entry["action_hash"][:12] in wrong.err
+    assert wrong.code == 2 and entry["hash"][:12] in wrong.err
     assert "is no question" in shell("answer", "a2", "yes").err
-    said = shell("approve", "a2", "--hash", entry["action_hash"][:12], "--why", "go on", "--json").one
+    said = shell("approve", "a2", "--hash", entry["hash"][:12], "--why", "go on", "--json").one
     assert (said["said"], said["next"]) == ("approved", "controller run")
     assert shell("status", "--json").one["state"] == "answered"
     before = shell("status", "--json").one["launches"]

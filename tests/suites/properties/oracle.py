@@ -81,17 +81,18 @@ def _valid(state: Json, law: Law) -> Iterator[str]:
     for view in state.get("view", {}).values():
         if view.get("from", 1) > view.get("to", 10**9):
             yield "a view ends before it begins"
-    if any(secret in json.dumps(_without_secrets(law.charter.schema.plain, state)) for secret in PLANTED):
+    if any(secret in json.dumps(_shown(law.charter.schema.plain, state)) for secret in PLANTED):
         yield "the state holds a credential"
 
 
-def _without_secrets(node: Json, value: Json) -> Json:
-    """The value less what the schema marks as secret: that is never shown, and may hold one."""
-    if node.get("x-sensitivity") == "secret":
-        return ""
+def _shown(node: Json, value: Any) -> Any:
+    """The value with stand-ins for what the schema marks as secret: that is never shown, and may hold a credential."""
+    if node.get("x-sensitivity") == "secret" and isinstance(value, str):
+        hidden = value.startswith("[secret: ")
+        return value if hidden else f"[secret: {len(value.encode('utf-8', 'surrogatepass'))} bytes]"
     if not isinstance(value, dict):
         return value
-    return {key: _without_secrets(_child(node, key), each) for key, each in value.items()}
+    return {key: _shown(_child(node, key), each) for key, each in value.items()}
 
 
 def _child(node: Json, key: str) -> Json:
@@ -314,10 +315,11 @@ def _person(
         if staged.intent is not None or staged.changed is not None:
             yield "what is the user's changes without them"
         return
-    about = staged.transition if entry.kind == "conflict" else staged.transition["action"]
-    told = json.dumps(about, **COMPACT)
-    if hashlib.sha256(told.encode()).hexdigest() != entry.action_hash:
-        yield "another action than the approved one"
+    said = entry.model_dump(mode="json", exclude={"hash", "status", "answer", "decider", "decided"})
+    patch = _shown(law.charter.schema.plain, staged.transition["state_patch"])
+    said["transition"] = staged.transition | {"state_patch": patch}
+    if hashlib.sha256(json.dumps(said, **COMPACT).encode()).hexdigest() != entry.hash:
+        yield "another action, or patch, than the approved one"
     if entry.status != "approved" or (entry.who and entry.decider not in entry.who):
         yield "nobody who may said yes"
     if entry.expires is not None and fresh.at > entry.expires:

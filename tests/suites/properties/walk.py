@@ -90,8 +90,9 @@ class _Walk:
         entry = self.record.approved
         if entry is None:
             self.record = self.record.model_copy(update={"step": self.record.step + 1})
-        elif rng.random() < 0.1:  # a record that somebody wrote another action into
-            entry = entry.model_copy(update={"transition": entry.transition | {"action": moves.read(rng)}})
+        elif rng.random() < 0.1:  # a record that somebody wrote another action, or another patch, into
+            other = rng.choice([{"action": moves.read(rng)}, {"state_patch": {"notes": {"x": "other"}}}])
+            entry = entry.model_copy(update={"transition": entry.transition | other})
         said: Reply | Entry = entry or moves.reply(self.law, self.record, rng)
         seen, fresh = self._readings(entry)
         before = canonical(self.record.state)
@@ -150,7 +151,7 @@ class _Walk:
         if not queue or rng.random() > self.decides:
             return
         entry = rng.choice(queue)
-        by, hash = rng.choice(["ana", "ana", "eve"]), rng.choice([entry.action_hash] * 4 + ["0" * 64])
+        by, hash = rng.choice(["ana", "ana", "eve"]), rng.choice([entry.hash] * 4 + ["0" * 64])
         body: Any = Decision(entry=entry.id, hash=hash, yes=rng.random() < 0.85, by=by, at=self.now)
         if entry.kind == "ask":
             body = Answer(entry=entry.id, text="this one", by=by, at=self.now)
