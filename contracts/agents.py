@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from contracts.authorities import EnvName
 from contracts.base import Frozen, JsonObject
+from contracts.forge import EnvName
 from contracts.units import Argv, Duration, Many, Name, Text
 
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]

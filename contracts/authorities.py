@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from contracts.base import Frozen, JsonObject
+from contracts.forge import PLACES, EnvName, IssuesOptions, PullsOptions, Url
 from contracts.units import CommandLine, Duration, Many, Name, Size, Text, invalid
 
-EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 Exit = Annotated[int, Field(ge=0, le=255)]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s@/?#]+(/[^\s@?#]*)?$", max_length=2048)]
-_PLACES = {"github": "https://api.github.com", "gitlab": "https://gitlab.com/api/v4"}
 
 
 class CiOptions(Frozen):
@@ -52,7 +50,7 @@ class CiOptions(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> CiOptions:
-        if self.provider in _PLACES and not self.repository:
+        if self.provider in PLACES and not self.repository:
             raise invalid(f"provider {self.provider} needs `repository`")
         if self.provider == "github" and self.repository and self.repository.count("/") != 1:
             raise invalid("`repository` of provider github is owner/name")
@@ -65,13 +63,18 @@ class CiOptions(Frozen):
     @property
     def place(self) -> str:
         """The address that is asked, without a slash at its end."""
-        return (self.url or _PLACES.get(self.provider, "")).rstrip("/")
+        return (self.url or PLACES.get(self.provider, "")).rstrip("/")
+
+
+OPTIONS: dict[str, type[Frozen]] = {"ci": CiOptions, "issues": IssuesOptions, "pulls": PullsOptions}
 
 
 class Authority(Frozen):
     """A reading shown each step. It informs; it never passes or fails, but a check may rest on it."""
 
-    use: Name = Field(description="reconciler: command, git, ci, or an installed one's name")
+    use: Name = Field(
+        description="reconciler: command, git, ci, issues, pulls, or an installed one's name (docs/authorities.md)"
+    )
     run: CommandLine | None = Field(
         default=None, description="the command of `use: command`, or of `use: ci` with provider command"
     )
@@ -80,28 +83,37 @@ class Authority(Frozen):
     )
     max_bytes: Size = Field(default=4096, description="longest excerpt that is shown")
     worklist: bool = Field(
-        default=False, description="each line is an item that is left to do; the count is progress"
+        default=False,
+        description="each line of a command, or each issue, is an item that is left to do; the count is progress",
     )
     timeout: Duration = Field(default=60.0, description="longest time of one reading")
-    network: bool = Field(default=False, description="whether the reading may use the network")
+    network: bool = Field(default=False, description="whether the command may use the network")
     options: JsonObject = Field(
-        default_factory=dict, description="settings of `use: ci` (docs/ci.md) or of an installed reconciler"
+        default_factory=dict, description="settings of what `use` names (docs/authorities.md)"
     )
 
     @model_validator(mode="after")
     def _complete(self) -> Authority:
-        if self.use == "ci":
-            if (self.ci.provider == "command") != (self.run is not None):
-                raise invalid("`provider: command` needs `run`, and only it takes one")
-        elif (self.use == "command") != (self.run is not None):
-            raise invalid("`use: command` needs `run`, and only it takes one")
+        asked = self.settings
+        if self.use == "command" and self.run is None:
+            raise invalid("`use: command` needs `run`")
+        if self.run is not None and self.use != "command" and getattr(asked, "provider", "") != "command":
+            raise invalid("only `use: command` and `provider: command` take `run`")
+        if self.run is None and getattr(asked, "provider", "") == "command":
+            raise invalid("`provider: command` needs `run`")
+        if self.worklist and self.use in OPTIONS and self.use != "issues":
+            raise invalid("`worklist` is for `use: command` and `use: issues`")
         return self
 
     @property
-    def ci(self) -> CiOptions:
-        """The options of `use: ci`. Raises an error that reaches the user as it is."""
+    def settings(self) -> Frozen | None:
+        """The options as the type that `use` has for them; None for one that is not built in. Raises an error that
+        reaches the user as it is."""
+        kind = OPTIONS.get(self.use)
+        if kind is None:
+            return None
         try:
-            return CiOptions.model_validate(self.options)
+            return kind.model_validate(self.options)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             at = ".".join(["options", *(str(part) for part in first["loc"])])

@@ -93,6 +93,7 @@ class Given:
     environ           the controller's own environment, for a token; never a child's.
     runner, cwd, env  for one that runs a command: boxed as the authority asks, where, with which environment.
     clear             takes secrets out of a text: what comes from outside is passed through it.
+    branch            the run's own branch. keep: puts bytes among the artifacts, redacted; their id.
     """
 
     name: str
@@ -103,6 +104,8 @@ class Given:
     cwd: Path
     env: Mapping[str, str]
     clear: Callable[[str], str] = str
+    branch: str = ""
+    keep: Callable[[bytes], str] | None = None
 
 
 # ---- store -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from contracts.base import Frozen
 from contracts.ci import CiCheck, CiState
+from contracts.documents import DocumentsReading
 
 
 class TestCounts(Frozen):
@@ -194,7 +195,7 @@ class UnknownReading(Frozen):
 
 
 Reading = Annotated[
-    GitReading | CommandReading | CheckReading | CiReading | ViewReading | UnknownReading,
+    GitReading | CommandReading | CheckReading | CiReading | DocumentsReading | ViewReading | UnknownReading,
     Field(discriminator="kind"),
 ]
 
@@ -219,6 +220,16 @@ class Readings(Frozen):
         """Where the run's branch was when it was read last; None when it was not read."""
         found = self.items.get(AFTER_CHECKS, self.git)
         return found.head if isinstance(found, GitReading) else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items are left, by worklist."""
+        counted = (CommandReading, DocumentsReading)
+        return {
+            name: item.count
+            for name, item in self.items.items()
+            if isinstance(item, counted) and item.worklist and item.count is not None
+        }
 
     @property
     def checks(self) -> dict[str, CheckReading]:

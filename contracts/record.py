@@ -77,6 +77,7 @@ class Staged(Frozen):
     `resumed` is set by `Store.load`: this one was staged by an earlier call, which may have died anywhere in the
     deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
     what the commands in it printed last.
+    `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
     check proves, where it is a `finish`.
     `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.
@@ -105,6 +106,7 @@ class Staged(Frozen):
     printed: dict[str, Printed] = {}
     forgotten: Forgotten = Forgotten()
     files: dict[str, str] = {}
+    rests: dict[str, str] = {}
     superseded: JsonObject = {}
     unproven: tuple[str, ...] = ()
     secrets: tuple[tuple[str, ...], ...] = ()

@@ -41,6 +41,7 @@ from contracts.verdicts import (
     Verified,
 )
 from controller import audit, modes
+from controller.basis import AUTHORITY
 from controller.confirm import park, timely
 from controller.standstill import latest, moved, repeated
 
@@ -129,7 +130,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         update["ratio"] = _ratio(record, change.launch)
     else:
         update["step"] = record.step + 1  # an approved entry taken up is a step of its own
-    if change.entry is not None:
+    if change.entry is not None and not isinstance(change.verdict, Defer):
         update["queue"] = tuple(entry for entry in record.queue if entry.id != change.entry)
     before = record
     record = record.model_copy(update=update)
@@ -165,7 +166,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
                 not_before=verdict.not_before,
                 step=record.step,
             )
-            failures = record.failures + (verdict.cause != "limit_with_reset")
+            failures = record.failures + (verdict.cause not in ("limit_with_reset", AUTHORITY))
             return _halted(record.model_copy(update={"failures": failures}), halt, row)
         case Stop():
             halt = Halt(

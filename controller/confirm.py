@@ -2,7 +2,8 @@
 
 The basis of an entry says what it acts on. `head`: the commit itself (a command with an effect outside, a plan);
 another HEAD makes the yes stale. `file PATH`: that file, as it was in the commit named; other commits don't. `command
-NAME`: the command as the task defines it. `intent`: what the user wants."""
+NAME`: the command as the task defines it. `intent`: what the user wants. `outside NAME/ID`: a text of the outside, by
+its mark: what is done outside rests on it, and so does a proposal that names it."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from contracts.conflicts import Conflict, told
 from contracts.criteria import Criterion, unproven
 from contracts.grammar import globs_of, inner_actions, paths_of
 from contracts.intent import in_force
+from contracts.marks import moved
 from contracts.outcomes import Outcome
 from contracts.patch import PatchError, parse
 from contracts.paths import matches
@@ -23,9 +25,11 @@ from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind
 from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
 from contracts.text import line, size
-from contracts.verdicts import Allow, Confirm, Reject, Stop, Verdict
+from contracts.verdicts import Allow, Confirm, Defer, Reject, Stop, Verdict
+from controller.basis import AGAIN, AUTHORITY, outside
 
 INTENT = "intent"  # in a basis: the digest of the contract in force
+OUTSIDE = "outside "  # before the name of a mark in a basis
 COMMAND = "command "  # before a name in a basis: the digest of that command's definition
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
 
@@ -85,7 +89,13 @@ def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[st
             found[COMMAND + str(given["command"])] = digest(command.model_dump(mode="json"))
     if globs_of(tool, args):
         found["head"] = head
+    if outside(tool, args, task):
+        found |= _outside(staged)
     return found | {FILE + path: head for path in staged.before.files}
+
+
+def _outside(staged: Staged) -> dict[str, str]:
+    return {OUTSIDE + name: mark for name, mark in staged.rests.items()}
 
 
 def change_of(
@@ -122,7 +132,8 @@ def needed(
         why, against = f"{change.say} (because {staged.args.get('why', '')})", staged.args.get("source")
         kind: EntryKind = "conflict" if against else "change"
         why = f"{against} speaks against it: {why}" if against else why
-        return parked(record, staged, now, kind, why, task, on={}, diff=change.diff)
+        on = _outside(staged) if against else {}
+        return parked(record, staged, now, kind, why, task, on=on, diff=change.diff)
     beyond = crossed(staged, task)
     if clash:
         why = f"two sources disagree on {', '.join(each.at for each in clash)}"
@@ -142,7 +153,7 @@ def _whole(record: RunRecord, staged: Staged, task: Charter) -> dict[str, str]:
     """The basis of what rests on everything: the commit, what the user wants, and the commands as they are."""
     named = basis(staged.tool, staged.args, staged, task)
     commands = {name: sha for name, sha in named.items() if name.startswith(COMMAND)}
-    return commands | {"head": staged.before.head, INTENT: _wanted(record, task)}
+    return commands | _outside(staged) | {"head": staged.before.head, INTENT: _wanted(record, task)}
 
 
 def _wanted(record: RunRecord, task: Charter) -> str:
@@ -289,12 +300,14 @@ def timely(record: RunRecord, now: float) -> RunRecord:
     return record.model_copy(update={"queue": left, "said": (*record.said, *said)})
 
 
-def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Reject | None:
+def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Reject | Defer | None:
     """Why a person's yes holds no more; None when it does."""
     if entry.seal(task.schema.secrets) != entry.hash:
         return _no(entry, "changed", "it is not what was approved")
     if entry.kind != "ask" and entry.expires is not None and fresh.at > entry.expires:
         return _no(entry, "expired", "the approval came too late or was not used in time")
+    if others := _other(entry, fresh):
+        return others
     git = fresh.git
     for name, then in entry.basis.items():
         if name == INTENT and then != _wanted(record, task):
@@ -310,6 +323,21 @@ def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Re
             path = name.removeprefix(FILE)
             if changed is None or path in changed:
                 return _no(entry, "moved", f"{path} changed since {then[:12]}, and the approval was for that")
+    return None
+
+
+def _other(entry: Entry, fresh: Readings) -> Reject | Defer | None:
+    """Why a yes does not hold of the texts of the outside that it was given for."""
+    told = (
+        (name.removeprefix(OUTSIDE), mark) for name, mark in entry.basis.items() if name.startswith(OUTSIDE)
+    )
+    changed, unknown = moved(dict(told), fresh)
+    if changed:
+        what = ", ".join(changed[:8])
+        return _no(entry, "moved", f"{what} changed since, and the approval was for it as it was")
+    if unknown:
+        say = f"{', '.join(unknown[:8])} can't be read now, and {entry.id} was approved for it as it was"
+        return Defer(not_before=fresh.at + AGAIN, cause=AUTHORITY, say=say)
     return None
 
 

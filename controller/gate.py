@@ -16,12 +16,13 @@ from contracts.grammar import inner_actions, paths_of, problem
 from contracts.merge import depth, merge, removed_paths, touched_paths, without
 from contracts.outcomes import Outcome
 from contracts.queue import Entry
-from contracts.readings import CommandReading, Readings
+from contracts.readings import Readings
 from contracts.record import RunRecord
 from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.veil import veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
+from controller.basis import acts, unmoved
 from controller.charge import facts
 from controller.conceal import conceal, heard
 from controller.confirm import change_of, granted, marked, needed, stale
@@ -52,7 +53,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
             entry=reply.id,
             seen=seen,
             fresh=fresh,
-            counts=_counts(seen),
+            counts=seen.counts,
             at=fresh.at,
         )
         return conceal(told, task.schema.secrets)
@@ -73,19 +74,11 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         class_=str(reply.raw.cls),
         seen=seen,
         fresh=fresh,
-        counts=_counts(seen),
+        counts=seen.counts,
         took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
         at=fresh.at,
     )
     return conceal(told, task.schema.secrets)
-
-
-def _counts(seen: Readings) -> dict[str, int]:
-    return {
-        name: item.count
-        for name, item in seen.items.items()
-        if isinstance(item, CommandReading) and item.worklist and item.count is not None
-    }
 
 
 def hostile(record: RunRecord, fresh: Readings) -> Stop | None:
@@ -120,6 +113,7 @@ def judge(
     if isinstance(checked, Reject):
         return checked
     patch, tool, args = checked
+    whole: JsonObject = {"state_patch": patch, "action": {"tool": tool, "args": args}}
     kept, clock = _without_required_nulls(patch, task), record.spent.steps + 1
     candidate, gone = forget(task.schema, record.state, kept, record.ages, clock)
     change = change_of(record, tool, args, candidate, task)
@@ -133,10 +127,10 @@ def judge(
         or (change if isinstance(change, Reject) else None)
         or _invariants(record.state, candidate, task)
         or _policy(tool, args, seen, fresh, task)
+        or unmoved(whole, seen, fresh, task)
     )
     if refused:
         return refused
-    whole = {"state_patch": patch, "action": {"tool": tool, "args": args}}
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
     proposal = change if isinstance(change, Proposed) else None
     staged = staged_of(record, step, fresh, whole, candidate, gone, task).model_copy(
@@ -322,18 +316,12 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
         told = list(paths_of(inner, given)) if inner in EDITS else given
         if secret := args_refused(told, task.redactor):
             return Reject(layer="policy", code="policy.secret", say=secret)
-    spec = task.spec(tool)
-    if spec is None or spec.effect == "read" or (spec.effect == "none" and tool != "finish"):
+    now = fresh.git
+    if not acts(tool, task) or now is None:
         return None
-    before, now = seen.git, fresh.git
-    if before is None or now is None:
-        return Defer(not_before=fresh.at + BACKOFF, cause="unavailable", say="the worktree could not be read")
     for path in paths_of(tool, args):
         if refused := task.paths.write(path, now.links):
             return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
     if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
         return Reject(layer="policy", code="policy.secret", say=secret)
-    if (before.head, before.tree) != (now.head, now.tree):
-        say = "the worktree changed while you were thinking: look at the authorities and decide again"
-        return Reject(layer="policy", code="policy.stale", say=say)
     return None

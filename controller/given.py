@@ -46,5 +46,5 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 def tokens(task: Task, environ: Mapping[str, str]) -> dict[str, str]:
     """Every token that an authority is read with, by its variable's name: never to be stored or shown."""
-    named = (authority.ci.token_env for authority in task.authorities.values() if authority.use == "ci")
+    named = (getattr(each.settings, "token_env", None) for each in task.authorities.values())
     return {name: environ[name].strip() for name in named if name and environ.get(name, "").strip()}

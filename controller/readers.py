@@ -48,7 +48,18 @@ def readers_of(
             )
         elif hasattr(made, "given"):
             boxed = box.for_(authority.network)
-            asked = Given(name, authority, task.workspace.base, environ, boxed, root, env, redact.redact_text)
+            asked = Given(
+                name,
+                authority,
+                task.workspace.base,
+                environ,
+                boxed,
+                root,
+                env,
+                redact.redact_text,
+                branch=task.branch,
+                keep=context.artifacts.put,
+            )
             readers.append(made.given(asked))
         elif authority.use != "git":
             readers.append(made(name, **authority.options))

@@ -7,6 +7,7 @@ from contracts.charter import Charter
 from contracts.commands import run_id
 from contracts.forget import Forgotten
 from contracts.grammar import inner_actions, paths_of
+from contracts.marks import bound
 from contracts.paths import reached
 from contracts.readings import GitReading, Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
@@ -41,6 +42,7 @@ def staged_of(
         forgotten=gone,
         secrets=task.schema.secrets,
         printed=_printed(record, tool, action["args"]),
+        rests=bound(fresh, transition),
     )
 
 

@@ -6,19 +6,18 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
-
-import anyio
-import anyio.to_thread
 
 from contracts.authorities import CiOptions
 from contracts.checks import Check
 from contracts.ci import CiCheck, Facts, conclusion, flaky, judge, matching
-from contracts.errors import ConfigError, ControllerError, Permanent
+from contracts.errors import ControllerError, Permanent
 from contracts.ports import Ask, Given, Reconciler
 from contracts.readings import CheckReading, CiReading
 from contracts.text import cut, line
 from contracts.units import argv_of
+from reconcilers.asked import asked, token
 from reconcilers.buildbot import Buildbot
 from reconcilers.github import Github
 from reconcilers.gitlab import Gitlab
@@ -44,7 +43,9 @@ class CiReconciler:
 
     def __init__(self, given: Given) -> None:
         self.name, self.when = given.name, ("step",)
-        self._given, self._options = given, given.authority.ci
+        options = given.authority.settings
+        assert isinstance(options, CiOptions), "of an authority with `use: ci`"
+        self._given, self._options = given, options
         self._provider: Provider | None = None
 
     @classmethod
@@ -53,30 +54,23 @@ class CiReconciler:
         made = cls(given)
         options = made._options
         if (make := PROVIDERS.get(options.provider)) is not None:
-            made._provider = make(options, _token(given, options), given.base)
+            made._provider = make(options, token(given, options.token_env), given.base)
         return made
 
     async def read(self, ask: Ask) -> CiReading:
         """The reading of `ask.head`."""
-        began, timeout = time.monotonic(), self._given.authority.timeout
+        began, timeout, provider = time.monotonic(), self._given.authority.timeout, self._provider
         try:
-            if self._provider is None:
+            if provider is None:
                 facts = await self._asked(ask)
             else:
-                # A thread that hangs in a name look-up is left behind: the step must end in time.
-                with anyio.fail_after(timeout + 5):
-                    facts = await anyio.to_thread.run_sync(
-                        self._provider.facts, ask.head, ask.now, began + timeout, abandon_on_cancel=True
-                    )
+                facts = await asked(partial(provider.facts, ask.head, ask.now), timeout)
         except Later as error:
             return self._unknown(ask, began, "it can't be read now", error.message, error.not_before)
-        except TimeoutError:
-            due = ask.now + self._options.poll
-            return self._unknown(ask, began, "it can't be read now", f"not done after {timeout:g} s", due)
         except (ControllerError, OSError) as error:
             return self._unknown(ask, began, "it can't be read", str(error), None)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            why = f"an answer of another shape than expected ({type(error).__name__}: {error})"
+            why = f"what it printed has another shape than expected ({type(error).__name__}: {error})"
             return self._unknown(ask, began, "it can't be read", why, None)
         return self._judged(ask, began, facts)
 
@@ -165,16 +159,6 @@ def printed(said: Mapping[str, Any], sha: str, options: CiOptions, *, whole: boo
         quiet=float(said["quiet"]) if "quiet" in said else None,
         whole=whole,
     )
-
-
-def _token(given: Given, options: CiOptions) -> str:
-    if options.token_env is None:
-        return ""
-    if not (token := given.environ.get(options.token_env, "").strip()):
-        raise ConfigError(f"authority {given.name!r}: the variable {options.token_env} is not set")
-    if not token.isascii() or not token.isprintable():
-        raise ConfigError(f"authority {given.name!r}: what {options.token_env} holds is no token")
-    return token
 
 
 class RestingCheck:

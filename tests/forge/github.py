@@ -32,6 +32,8 @@ class GithubStub(Forge):
         self.rules: list[dict[str, Any]] = []
         self.protected: list[str] = []
         self.pushes: list[dict[str, Any]] = []
+        self.issues: list[dict[str, Any]] = []
+        self.comments: dict[int, list[dict[str, Any]]] = {}  # issue or pull request -> what was said
         self._id = 1000
 
     # ---- what happens -----------------------------------------------------------------------------------------
@@ -94,6 +96,27 @@ class GithubStub(Forge):
         self.pulls.append(pull)
         self.history[pull["number"]] = [sha]
         return pull
+
+    def issue(
+        self, title: str, body: str | None = None, *, labels: tuple[str, ...] = (), by: str = "ana", **more: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        said = {"labels": [{"name": each} for each in labels], "user": shaped("simple-user", login=by)}
+        number = len(self.issues) + 12
+        made = shaped(
+            "issue", number=number, title=title, body=body, state="open", updated_at=self.when,
+            html_url=f"https://example.org/acme/widget/issues/{number}", **said, **more,
+        )  # fmt: skip
+        self.issues.append(made)
+        return made
+
+    def comment(self, number: int, by: str, body: str) -> dict[str, Any]:
+        made = shaped("issue-comment", id=self._new(), body=body, updated_at=self.when)
+        made["user"] = shaped("simple-user", login=by)
+        self.comments.setdefault(number, []).append(made)
+        for each in (*self.issues, *self.pulls):
+            if each["number"] == number:
+                each["comments"] = len(self.comments[number])
+        return made
 
     def review(self, number: int, who: str, state: str, association: str = "MEMBER") -> None:
         user = shaped("simple-user", login=who)
@@ -171,6 +194,45 @@ class GithubStub(Forge):
     def _pull(self, number: str, query: Any) -> Reply:
         return Reply(200, next(pull for pull in self.pulls if pull["number"] == int(number)))
 
+    def _pull_list(self, query: Any) -> Reply:
+        keys, branch = set(shaped("pull-request-simple")), query["head"][0].partition(":")[2]
+        found = [pull for pull in reversed(self.pulls) if pull["head"]["ref"] == branch]
+        state = query.get("state", ["open"])[0]
+        found = [pull for pull in found if state in ("all", pull["state"])]
+        return Reply(200, [{key: value for key, value in pull.items() if key in keys} for pull in found])
+
+    def _issues(self, query: Any) -> Reply:
+        """GitHub's list holds pull requests too."""
+        said = {name: values[0] for name, values in query.items()}
+        found = [*self.issues, *(self._as_issue(pull) for pull in self.pulls)]
+        state, labels = said.get("state", "open"), {*said.get("labels", "").split(",")} - {""}
+        found = [each for each in found if state in ("all", each["state"])]
+        found = [each for each in found if labels <= {label["name"] for label in each["labels"]}]
+        if who := said.get("creator"):
+            found = [each for each in found if each["user"]["login"] == who]
+        return Reply(200, found[::-1])
+
+    def _issue(self, number: str, query: Any) -> Reply:
+        found = [each for each in self.issues if each["number"] == int(number)]
+        found += [self._as_issue(each) for each in self.pulls if each["number"] == int(number)]
+        missing = {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"}
+        return Reply(200, found[0]) if found else Reply(404, missing)
+
+    def _as_issue(self, pull: dict[str, Any]) -> dict[str, Any]:
+        link = {
+            "url": "https://x",
+            "html_url": "https://x",
+            "diff_url": "https://x",
+            "patch_url": "https://x",
+        }
+        same = {
+            name: pull[name] for name in ("number", "title", "body", "state", "labels", "user", "comments")
+        }
+        return shaped("issue", **same, pull_request=link)
+
+    def _comments(self, number: str, query: Any) -> Reply:
+        return Reply(200, self.comments.get(int(number), []))
+
     def _reviews(self, number: str, query: Any) -> Reply:
         return Reply(200, self.reviews.get(int(number), []))
 
@@ -219,6 +281,10 @@ ROUTES: tuple[tuple[str, str, Any], ...] = (
     (rf"{_R}/actions/runs/(\d+)/jobs", f"{REPO}/actions/runs/{{run_id}}/jobs", GithubStub._jobs),
     (rf"{_R}/pulls/(\d+)", f"{REPO}/pulls/{{pull_number}}", GithubStub._pull),
     (rf"{_R}/pulls/(\d+)/reviews", f"{REPO}/pulls/{{pull_number}}/reviews", GithubStub._reviews),
+    (rf"{_R}/pulls", f"{REPO}/pulls", GithubStub._pull_list),
+    (rf"{_R}/issues", f"{REPO}/issues", GithubStub._issues),
+    (rf"{_R}/issues/(\d+)", f"{REPO}/issues/{{issue_number}}", GithubStub._issue),
+    (rf"{_R}/issues/(\d+)/comments", f"{REPO}/issues/{{issue_number}}/comments", GithubStub._comments),
     (rf"{_R}/rules/branches/([^/]+)", f"{REPO}/rules/branches/{{branch}}", GithubStub._rules),
     (rf"{_R}/branches/([^/]+)", f"{REPO}/branches/{{branch}}", GithubStub._branch),
     (rf"{_R}/activity", f"{REPO}/activity", GithubStub._activity),

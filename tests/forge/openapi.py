@@ -35,6 +35,10 @@ PATHS = (  # of GET
     f"{REPO}/rules/branches/{{branch}}",
     f"{REPO}/branches/{{branch}}",
     f"{REPO}/activity",
+    f"{REPO}/issues",
+    f"{REPO}/issues/{{issue_number}}",
+    f"{REPO}/issues/{{issue_number}}/comments",
+    f"{REPO}/pulls",
 )
 
 

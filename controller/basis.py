@@ -1,0 +1,67 @@
+"""basis: whether what a reply rests on is still as it was shown. Pure."""
+
+from __future__ import annotations
+
+from contracts.base import JsonObject
+from contracts.charter import Charter
+from contracts.grammar import inner_actions
+from contracts.marks import bound, moved
+from contracts.readings import Readings, UnknownReading
+from contracts.verdicts import Defer, Reject, Verdict
+
+AGAIN = 30.0  # seconds until an authority that can't be read is asked anew
+STALE, AUTHORITY = "policy.stale", "authority"
+RESTED_ON = ("issues", "pulls", "adr", "deployment")
+
+
+def acts(tool: str, task: Charter) -> bool:
+    """Whether an action may change something, or ends the run."""
+    spec = task.spec(tool)
+    return spec is not None and (spec.effect not in ("read", "none") or tool == "finish")
+
+
+def outside(tool: str, args: JsonObject, task: Charter) -> bool:
+    """Whether an action has an effect beyond the worktree."""
+    commands = task.task.actions.commands
+    for name, given in inner_actions(tool, args):
+        spec = task.spec(name)
+        command = commands.get(str(given.get("command", ""))) if name == "run" else None
+        if (spec is not None and spec.effect == "outside") or (command is not None and command.effects):
+            return True
+    return False
+
+
+def unmoved(transition: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Verdict | None:
+    """None when the worktree, and every text of the outside that the reply rests on, are as the prompt showed them.
+    An authority that can't be read holds up only what has an effect outside: an edit can be taken back."""
+    action = transition["action"]
+    tool, args = str(action["tool"]), action["args"]
+    if not acts(tool, task):
+        return None
+    before, now = seen.git, fresh.git
+    if before is None or now is None:
+        return Defer(not_before=fresh.at + AGAIN, cause="unavailable", say="the worktree could not be read")
+    if (before.head, before.tree) != (now.head, now.tree):
+        return _stale("the worktree")
+    changed, _ = moved(bound(seen, transition), fresh)
+    if changed:
+        return _stale(", ".join(changed[:8]))
+    if (unknown := unreadable(fresh, task)) and outside(tool, args, task):
+        say = f"{', '.join(unknown[:8])} can't be read now, and what is done outside rests on it"
+        return Defer(not_before=fresh.at + AGAIN, cause=AUTHORITY, say=say)
+    return None
+
+
+def unreadable(fresh: Readings, task: Charter) -> list[str]:
+    """The authorities of the outside that could not be read."""
+    told = task.task.authorities
+    return [
+        name
+        for name, item in fresh.items.items()
+        if isinstance(item, UnknownReading) and name in told and told[name].use in RESTED_ON
+    ]
+
+
+def _stale(what: str) -> Reject:
+    say = f"{what} changed while you were thinking: look at the authorities and decide again"
+    return Reject(layer="policy", code=STALE, say=say)
