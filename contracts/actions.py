@@ -110,3 +110,12 @@ def closed(properties: JsonObject, required: tuple[str, ...] = (), **more: Any) 
         "additionalProperties": False,
         **more,
     }
+
+
+def const(value: str) -> JsonObject:
+    return {"type": "string", "const": value}
+
+
+def listed(items: JsonObject, most: int) -> JsonObject:
+    """A list of 1 to `most` items."""
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": most}

@@ -6,22 +6,29 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
-from contracts.actions import ActionSpec, closed
+from contracts.actions import ActionSpec, closed, const, listed
 from contracts.base import JsonObject, canonical
 from contracts.commands import Command, Param
 from contracts.patch import PatchError, headers, parse
-from contracts.tools import BATCHED, EXAMPLES, MAX_BATCH, MAX_PAYLOAD, SPECS, WRITES, const, listed
+from contracts.tools import BATCHED, EXAMPLES, MAX_BATCH, MAX_PAYLOAD, SPECS, WRITES
+from contracts.waiting import Waits, known_waits, said, wait_args
 
 
-def specs(allow: Iterable[str], commands: Mapping[str, Command]) -> tuple[ActionSpec, ...]:
-    """The built-in tools among `allow`, in its order, with `run` and `batch` closed over `commands`. `run` is
-    left out when there is no command, `batch` when nothing could stand in it."""
+def specs(
+    allow: Iterable[str], commands: Mapping[str, Command], waits: Waits | None = None
+) -> tuple[ActionSpec, ...]:
+    """The built-in tools among `allow`, in its order, with `run` and `batch` closed over `commands`, `wait` over
+    `waits`. `run` is left out when there is no command, `wait` when there is nothing to wait for, `batch` when nothing
+    could stand in it."""
     allowed = [name for name in dict.fromkeys(allow) if name in SPECS]
     made: dict[str, ActionSpec] = {}
     for name in allowed:
         if name == "run":
             if commands:
                 made[name] = _with_args(SPECS[name], _run_args(commands))
+        elif name == "wait":
+            if waits:
+                made[name] = _with_args(SPECS[name], wait_args(waits))
         elif name != "batch":
             made[name] = SPECS[name]
     inner = [made[name] for name in BATCHED if name in made]
@@ -194,6 +201,8 @@ def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> st
         lines.append(f"- {spec.name}: {spec.summary}" + ("; stands alone" if spec.effect == "none" else ""))
         if spec.name == "run":
             lines += [f"    {_describe_command(name, command)}" for name, command in commands.items()]
+        elif spec.name == "wait":
+            lines += [f"    {row}" for row in said(known_waits(spec.args))]
         elif spec.name in EXAMPLES:
             lines.append(f"    args {EXAMPLES[spec.name]}")
         else:

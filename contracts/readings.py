@@ -134,6 +134,7 @@ class CiReading(Frozen):
     missing    required checks that have not appeared. why: our own words, nothing of the outside.
     note       the provider's words where it could not be read, or where the pull request stands; one line.
     not_before UTC seconds: when it may say something else by itself. None: not before somebody does something.
+    read       False: it could not be read, so this is nothing that it says.
     """
 
     kind: Literal["ci"] = "ci"
@@ -148,6 +149,7 @@ class CiReading(Frozen):
     missing: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
     not_before: float | None = None
+    read: bool = True
     took: float = 0.0
 
     @property

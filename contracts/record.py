@@ -60,12 +60,13 @@ class LaunchFacts(Frozen):
 class Before(Frozen):
     """The world as the gate saw it: what recovery and verification compare with. `dirty` are paths that
     differed from HEAD before the deed (left behind by a reading): not the action's work. `files` are those that the
-    action names for writing, detours and links followed."""
+    action names for writing, detours and links followed. `basis` is what else it rests on, by name."""
 
     head: str
     tree: str
     dirty: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    basis: dict[str, str] = {}
 
 
 class Staged(Frozen):
@@ -78,6 +79,7 @@ class Staged(Frozen):
     deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
     what the commands in it printed last.
     `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
+    `deadline` (UTC seconds) is when evidence that is still to come is waited for no longer.
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
     check proves, where it is a `finish`.
     `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.

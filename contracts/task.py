@@ -43,6 +43,7 @@ DEFAULT_ACTIONS = (
     "run",
     "request_change",
     "ask",
+    "wait",
     "finish",
 )
 

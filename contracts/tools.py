@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.actions import ActionSpec, closed
+from contracts.actions import ActionSpec, closed, const, listed
 from contracts.base import JsonObject
 from contracts.recall import KINDS, MAX_QUERY, MAX_RECALLED
 
@@ -26,14 +26,6 @@ _TIMES: JsonObject = {"type": "integer", "minimum": 1, "maximum": 100_000}
 _FLAG: JsonObject = {"type": "boolean"}
 _BODY: JsonObject = {"type": "string", "maxLength": MAX_PAYLOAD}
 _OLD: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_PAYLOAD}
-
-
-def const(value: str) -> JsonObject:
-    return {"type": "string", "const": value}
-
-
-def listed(items: JsonObject, most: int) -> JsonObject:
-    return {"type": "array", "items": items, "minItems": 1, "maxItems": most}
 
 
 _EDITS: JsonObject = {
@@ -179,6 +171,21 @@ SPECS: dict[str, ActionSpec] = {
             "adds one) or a locked /state/FIELD (value as JSON); without value it is removed; at /schema/FIELD a "
             "bounded field more for the state (value: its JSON Schema); `source` (step:N, artifact:ID, …) is what "
             "speaks against it",
+            effect="none",
+            alone=True,
+        ),
+        ActionSpec(
+            "wait",
+            closed(
+                {
+                    "authority": {"type": "string", "minLength": 1, "maxLength": 40},
+                    "is": listed({"type": "string", "minLength": 1, "maxLength": 40}, 8),
+                    "until": {"type": "string", "pattern": "^[1-9][0-9]{0,4}[smhd]$"},
+                },
+                ("authority",),
+            ),
+            "until an authority is one of the words `is` (the first unless told), at most `until` (24h unless told); "
+            "nothing is asked of you meanwhile",
             effect="none",
             alone=True,
         ),

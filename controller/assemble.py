@@ -24,6 +24,7 @@ from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
 from contracts.task import Task
+from contracts.waiting import waits
 from controller.contract_folder import contract_of
 from controller.given import given, tokens
 from controller.installed import found
@@ -58,7 +59,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
     skill = contract.skill or builtin_skill("coding", task.layout)
-    allowed = specs(task.actions.allow, task.actions.commands)
+    allowed = specs(task.actions.allow, task.actions.commands, waits(task.authorities))
     dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
     return Charter(
         task=task,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from contracts import waiting
 from contracts.base import JsonObject, canonical
 from contracts.changes import Proposed
 from contracts.charter import Charter
@@ -316,6 +317,8 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
         told = list(paths_of(inner, given)) if inner in EDITS else given
         if secret := args_refused(told, task.redactor):
             return Reject(layer="policy", code="policy.secret", say=secret)
+    if tool == "wait":
+        return _wait(args, fresh, task)
     now = fresh.git
     if not acts(tool, task) or now is None:
         return None
@@ -325,3 +328,9 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
     if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
         return Reject(layer="policy", code="policy.secret", say=secret)
     return None
+
+
+def _wait(args: JsonObject, fresh: Readings, task: Charter) -> Reject | None:
+    words = waiting.wanted(args, waiting.waits(task.task.authorities))
+    wrong = waiting.refused(args, words, fresh.items.get(str(args["authority"])))
+    return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1]) if wrong else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts import waiting
 from contracts.base import JsonObject, digest
 from contracts.charter import Charter
 from contracts.commands import run_id
@@ -9,9 +10,11 @@ from contracts.forget import Forgotten
 from contracts.grammar import inner_actions, paths_of
 from contracts.marks import bound
 from contracts.paths import reached
-from contracts.readings import GitReading, Need, Printed, Readings
+from contracts.readings import Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
 from controller.standstill import fingerprint
+
+PATIENCE = 86_400.0  # seconds that evidence may take to come
 
 
 def staged_of(
@@ -25,7 +28,6 @@ def staged_of(
 ) -> Staged:
     """The staged form of a transition whose layers all said yes, on the readings `fresh`."""
     action, tool = transition["action"], str(transition["action"]["tool"])
-    git = fresh.git
     spec = task.spec(tool)
     return Staged(
         step=step,
@@ -35,8 +37,9 @@ def staged_of(
         args=action["args"],
         key=digest([record.run, step, 0, action]),
         fingerprint=fingerprint(action, record.observation, candidate),
-        proof=_proof(tool, spec.effect if spec else "none", task),
-        before=_before(git, tool, action["args"]),
+        proof=_proof(tool, action["args"], spec.effect if spec else "none", task),
+        before=_before(fresh, tool, action["args"], task),
+        deadline=fresh.at + waiting.until(action["args"] if tool == "wait" else {}, PATIENCE),
         policy=task.paths,
         boundaries=task.task.approvals.boundaries,
         forgotten=gone,
@@ -52,7 +55,9 @@ def _printed(record: RunRecord, tool: str, args: JsonObject) -> dict[str, Printe
     return {id: record.printed[id] for id in ids if id in record.printed}
 
 
-def _proof(tool: str, effect: str, task: Charter) -> Need:
+def _proof(tool: str, args: JsonObject, effect: str, task: Charter) -> Need:
+    if tool == "wait":
+        return Need(names=(str(args["authority"]),))
     if tool == "finish":
         setup = ("setup",) if task.task.workspace.setup.run else ()
         return Need(names=("git", *setup, *task.checks))
@@ -61,9 +66,12 @@ def _proof(tool: str, effect: str, task: Charter) -> Need:
     return Need()
 
 
-def _before(git: GitReading | None, tool: str, args: JsonObject) -> Before:
+def _before(fresh: Readings, tool: str, args: JsonObject, task: Charter) -> Before:
+    git = fresh.git
     links = git.links if git else {}
     files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
+    basis = waiting.begun(args, fresh, waiting.waits(task.task.authorities)) if tool == "wait" else {}
     if git is None:
-        return Before(head="", tree="", files=tuple(files))
-    return Before(head=git.head, tree=git.tree, dirty=tuple(sorted(git.dirty)), files=tuple(files))
+        return Before(head="", tree="", files=tuple(files), basis=basis)
+    dirty = tuple(sorted(git.dirty))
+    return Before(head=git.head, tree=git.tree, dirty=dirty, files=tuple(files), basis=basis)

@@ -21,6 +21,8 @@ def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple
     progress = record.progress
     same = staged.fingerprint == progress.fingerprint and staged.tool != "wait"
     repeats = progress.repeats + 1 if same else 0
+    if staged.tool == "wait":  # no step without progress: there is none to make meanwhile
+        progress = progress.model_copy(update={"last_step": progress.last_step + 1})
     progress = moved(progress, record.step, tuple(f"{name} {n}" for name, n in counts.items()))
     most = {name: max(count, progress.most.get(name, 0)) for name, count in counts.items()}
     progress = progress.model_copy(
@@ -31,7 +33,7 @@ def repeated(record: RunRecord, staged: Staged, counts: dict[str, int]) -> tuple
         say = f"the same action was asked for {repeats + 1} times in a row and brought nothing new"
     elif record.step - progress.last_step >= STUCK_IDLE:
         say = f"no file, check or worklist moved for {record.step - progress.last_step} steps"
-    if not say or staged.tool == "finish":
+    if not say or staged.tool in ("finish", "wait"):
         return progress, None
     say = f"{say}: see `controller explain {record.step}`, change the task, then `controller run --retry`"
     return progress, Halt(outcome=Outcome.stuck, cause="no progress", say=say, step=record.step)

@@ -6,6 +6,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable
 
+from contracts import waiting
 from contracts.actions import ActionResult, Block
 from contracts.approvals import overstepped
 from contracts.paths import generated, matches
@@ -30,7 +31,7 @@ SHOWN = 8  # paths named in a sentence
 def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
     """The evidence on `staged`, with what the next observation shows and which files become its commit."""
     changed = _changed(staged, after)
-    evidence = _evidence(staged, result, after, changed)
+    evidence = _in_time(staged, _evidence(staged, result, after, changed), after.at)
     checks = tuple(after.checks.values())
     git = after.items.get(AFTER_CHECKS, after.git)
     keep = tuple(sorted(path for path in changed if not _refused(staged, git, path)))
@@ -77,6 +78,8 @@ def _evidence(
                 say=f"{staged.tool} was interrupted and can't tell whether it happened: {result.say}"
             )
         return Refuted(code=result.code or "act.failed", say=result.say, excerpt=result.excerpt)
+    if staged.tool == "wait":
+        return _waited(staged, after)
     if "git" not in staged.proof.names:
         return Proven()
     git = after.git
@@ -91,6 +94,28 @@ def _evidence(
     if staged.tool == "finish":
         return _finish(staged, after)
     return Proven()
+
+
+def _in_time(staged: Staged, evidence: Evidence, now: float) -> Evidence:
+    """Evidence that is still to come is waited for until the deadline."""
+    if not isinstance(evidence, Pending) or staged.deadline is None:
+        return evidence
+    if now >= staged.deadline:
+        return Refuted(code=f"{staged.tool}.late", say=f"it did not come about in time: {evidence.say}")
+    return evidence.model_copy(update={"not_before": min(evidence.not_before, staged.deadline)})
+
+
+def _waited(staged: Staged, after: Readings) -> Evidence:
+    """Whether the authority has come to what was waited for."""
+    name, basis = str(staged.args["authority"]), staged.before.basis
+    words, reading = tuple(basis.get("is", "").split()), after.items.get(name)
+    if waiting.standing(reading, basis.get("reading", "")).intersection(words):
+        return Proven()
+    said = waiting.told(name, reading)
+    if say := waiting.hopeless(name, words, reading):
+        return Refuted(code="wait.otherwise", say=say, excerpt=said.text)
+    due = getattr(reading, "not_before", None) or after.at + waiting.POLL
+    return Pending(not_before=due, say=f"waiting for {' or '.join(words)}: {said.title}")
 
 
 def _files(
@@ -151,6 +176,9 @@ def _observed(
 ) -> Observation:
     blocks = list(result.blocks)
     blocks += [_check_block(check) for check in after.checks.values()]
+    if staged.tool == "wait":
+        name = str(staged.args["authority"])
+        blocks.append(waiting.told(name, after.items.get(name)))
     refused = {path: why for path in sorted(changed) if (why := _refused(staged, after.git, path))}
     if told := _told(staged, refused):
         caches, whys = _caches(told), [f"{path}: {refused[path]}" for path in told if not generated(path)]

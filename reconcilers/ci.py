@@ -108,6 +108,7 @@ class CiReconciler:
             why=why,
             note=line(self._given.clear(note), 300),
             not_before=not_before,
+            read=False,
             took=time.monotonic() - began,
         )
 
