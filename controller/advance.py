@@ -87,7 +87,7 @@ def advance(
 
 # ---- reserve ----------------------------------------------------------------------------------------------
 def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
-    halt = _asked_to_stop(record) or change.halt
+    halt = asked_to_stop(record) or change.halt
     if halt is not None:
         row = audit.row("halt", record, now)
         return _halted(record, halt, row)
@@ -369,13 +369,14 @@ def _decided(record: RunRecord, change: Decided, now: float) -> tuple[RunRecord,
 
 def _stopped(before: RunRecord, record: RunRecord, row: AuditRow | None) -> tuple[RunRecord, AuditRow | None]:
     """A person's wish to stop takes effect where a step ends, or before the next launch."""
-    halt = _asked_to_stop(before)
+    halt = asked_to_stop(before)
     if row is None or record.halt is not None or record.staged is not None or halt is None:
         return record, row
     return _halted(record, halt, row)
 
 
-def _asked_to_stop(record: RunRecord) -> Halt | None:
+def asked_to_stop(record: RunRecord) -> Halt | None:
+    """The halt that a person wishes; None where nobody does."""
     if record.stop is None:
         return None
     why = f", {record.stop.why.strip()[:300]}" if record.stop.why.strip() else ""

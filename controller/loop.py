@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -11,24 +12,30 @@ from dataclasses import dataclass, replace
 import anyio
 from anyio.abc import TaskGroup
 
-from contracts.errors import Interrupted, Moved
+from contracts.errors import Interrupted, Moved, Temporary
 from contracts.outcomes import Outcome
-from contracts.record import RunRecord
-from controller.claim import release, renewed
+from contracts.record import Halt, RunRecord
+from contracts.verdicts import Decided
+from controller.advance import asked_to_stop
+from controller.claim import claim, release, renewed
+from controller.commit import commit
+from controller.halts import stands
 from controller.opening import Options, opened, same_version
 from controller.rig import Rig
 from controller.step import step
 
+LOOKS = 10.0  # seconds between two looks at what people said, in a wait
 LONGEST_END = 28.0  # seconds from the first signal until the process ends, whatever is still running
 
 
 @dataclass(frozen=True)
 class End:
-    """How a call ended: the record as stored, and the outcome of this call (which differs from the record's
-    when the call was interrupted)."""
+    """How a call ended: the record as stored, and the outcome of this call, which differs from the record's when the
+    call was interrupted or ended before its deadline (`halt` says so)."""
 
     record: RunRecord
     outcome: Outcome | None
+    halt: Halt | None = None
 
 
 async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None = None) -> End:
@@ -42,19 +49,21 @@ async def run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None
 
 
 async def _run(rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None) -> End:
+    if early := await _early(rig, options):
+        return early
     for notice in rig.agent.preflight():
         rig.watch.note(notice)
     rig.task = replace(rig.task, agent=rig.agent.profile)  # with what the preflight learned, as the version
     rig.hold = True
     ended: list[Outcome] = []
-    record: RunRecord | None = None
+    late: Halt | None = None
     try:
         async with anyio.create_task_group() as group:
             work = anyio.CancelScope()
             group.start_soon(_interrupted, group, work, ended, rig)
             with work:
                 record = await opened(rig, options)
-                record = await _steps(record, rig, options, after_step)
+                late = await _steps(record, rig, options, after_step)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:
         first: BaseException = several
@@ -71,33 +80,79 @@ async def _run(rig: Rig, options: Options, after_step: Callable[[RunRecord], Non
     if stored is None:
         number = signal.SIGINT if Outcome.interrupted in ended else signal.SIGTERM
         raise Interrupted("ended before the run was opened: nothing was changed", number)
+    if late is not None and not ended:
+        return End(stored, late.outcome, late)
     return End(stored, ended[0] if ended else stored.outcome)
+
+
+async def _early(rig: Rig, options: Options) -> End | None:
+    """How a call ends that has nothing to do: no lease is taken, no worktree made, no agent looked for. Raises
+    Temporary where the deadline is over and there is no run."""
+    if options.new or options.retry or options.accept:
+        return None
+    record = await rig.store.load(rig.task.task.name)
+    if record is not None and stands(record, rig.task.task, rig.task.digests, time.time()):
+        waits = record.outcome is Outcome.waiting and math.isinf(options.patience)
+        return None if waits else End(record, record.outcome)
+    late = options.deadline.reached(record) if options.deadline else None
+    if late is not None and record is None:
+        raise Temporary(late.say, hint="call again")
+    return End(record, late.outcome, late) if late is not None and record is not None else None
 
 
 async def _steps(
     record: RunRecord, rig: Rig, options: Options, after_step: Callable[[RunRecord], None] | None
-) -> RunRecord:
-    taken = 0
-    while not record.closed(time.time()) and (options.limit is None or taken < options.limit):
+) -> Halt | None:
+    """Steps until an outcome, the limit, or the deadline: the halt says that it was this."""
+    taken, deadline = 0, options.deadline
+    while options.limit is None or taken < options.limit:
+        if record.closed(time.time()):
+            if (delay := _worth(record, options)) is None:
+                return None
+            record = await _slept(record, rig, delay)
+            continue
+        if deadline is not None and (late := deadline.reached(record)):
+            return late
         same_version(record, rig.task)
-        grows = _grows(record)
+        grows, began = _grows(record), time.monotonic()
         record = await step(record.run, rig)
         taken += 1
+        if deadline is not None:
+            deadline.took(time.monotonic() - began)
         if after_step:
             after_step(record)
         seen = record.observation
         if grows and seen is not None and (seen.step, seen.tool) == (record.step, "request_change"):
             raise Moved("the state may hold a field more: assembled anew")
-        due = record.halt.not_before if record.halt else None
-        if record.outcome is Outcome.waiting and due is not None:
-            delay = due - time.time()
-            if delay > (0 if os.environ.get("CI") == "true" else options.patience):
+    return None
+
+
+def _worth(record: RunRecord, options: Options) -> float | None:
+    """Seconds of the wait that `record` stands in, where the call sleeps through it."""
+    halt = record.halt
+    if halt is None or halt.outcome is not Outcome.waiting or halt.not_before is None:
+        return None
+    delay = halt.not_before - time.time()
+    over = options.deadline is not None and delay >= options.deadline.left
+    return None if over or delay > options.patience else max(0.0, delay)
+
+
+async def _slept(record: RunRecord, rig: Rig, delay: float) -> RunRecord:
+    """The record after a wait of `delay` seconds, or halted, where a person asked meanwhile that the run ends."""
+    rig.watch.note(f"waiting {delay:.0f} s: {record.halt.say if record.halt else ''}")
+    ends = time.monotonic() + delay
+    async with renewed(rig):
+        while (left := ends - time.monotonic()) > 0:
+            await anyio.sleep(min(left, LOOKS))
+            said = await rig.store.load(record.run)
+            if said is not None and said.inbox:
+                record = said
+            if halt := asked_to_stop(record):
                 break
-            if delay > 0:
-                rig.watch.note(f"waiting {delay:.0f} s: {record.halt.say if record.halt else ''}")
-                async with renewed(rig):
-                    await anyio.sleep(delay)
-    return record
+        else:
+            return record
+    async with claim(record.run, rig) as fence:
+        return await commit(record, Decided(what="stopped in a wait", halt=halt, at=fence.now), fence)
 
 
 def _grows(record: RunRecord) -> bool:

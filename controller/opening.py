@@ -11,33 +11,36 @@ import anyio
 from contracts.charter import Charter
 from contracts.errors import ConfigError, Temporary, Unavailable
 from contracts.forget import carried
-from contracts.outcomes import EDITED, Outcome
+from contracts.outcomes import Outcome
 from contracts.readings import EVERYTHING, CheckReading, Need, Readings, UnknownReading, check_id
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.veil import veiled
 from contracts.verdicts import Decided
 from controller.claim import claim
-from controller.commit import USD, commit
-from controller.confirm import timely
+from controller.commit import commit
+from controller.deadline import Deadline
 from controller.edited import same_task
 from controller.gate import GIT_CONFIG, MOVED
+from controller.halts import lifting
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 
-PATIENCE = 120.0  # seconds that a local run waits for something that passes; in CI it ends and says when
+PATIENCE = 120.0  # seconds of a wait that a call sleeps through
 
 
 @dataclass(frozen=True)
 class Options:
     """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
     that no answer lifts. accept: take an edited intent as it is. limit: at most so many steps in this call (None: no
-    limit). patience: seconds."""
+    limit). patience: seconds of a wait that the call sleeps through; infinite: also of one that it begins in. deadline:
+    nothing is begun that can't be expected to end before it."""
 
     new: bool = False
     retry: bool = False
     accept: bool = False
     limit: int | None = None
     patience: float = PATIENCE
+    deadline: Deadline | None = None
     by: str = ""
 
 
@@ -150,38 +153,14 @@ async def _given_up(record: RunRecord, rig: Rig, options: Options, fence: Fence)
 
 async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -> RunRecord:
     """Without the halt whose cause is gone."""
-    halt = record.halt
-    if halt is None or record.finished or halt.cause in EDITED:
-        return record
-    what = ""
-    match halt.outcome:
-        case Outcome.budget_exhausted if _limit(rig, halt.limit) > halt.value:
-            what = f"budgets.{halt.limit} was raised to {_limit(rig, halt.limit):g}"
-        case Outcome.blocked if halt.limit and _limit(rig, halt.limit) > halt.value:
-            what = f"the boundary {halt.limit} was raised to {_limit(rig, halt.limit):g}"
-        case Outcome.failed | Outcome.stuck if options.retry:
-            what = f"{halt.outcome} lifted by --retry"
-        case Outcome.blocked if options.retry and not any(entry.status == "open" for entry in record.queue):
-            what = "blocked lifted by --retry"
-        case Outcome.blocked if any(entry.id == halt.entry for entry in record.queue) and not any(
-            entry.id == halt.entry for entry in timely(record, fence.now).queue
-        ):
-            what = f"nobody decided on {halt.entry} in time"
-        case Outcome.interrupted | Outcome.terminated | Outcome.config_error | Outcome.internal_error:
-            what = f"{halt.outcome} lifted by running again"
-    if not what:
+    what = lifting(record, rig.task.task, retry=options.retry, now=fence.now)
+    if record.halt is None or not what:
         return record
     digests = {}
-    if halt.cause == GIT_CONFIG:
+    if record.halt.cause == GIT_CONFIG:
         git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
         digests = {GIT_CONFIG: git.config} if git else {}
     return await commit(record, Decided(what=what, by=options.by, at=fence.now, digests=digests), fence)
-
-
-def _limit(rig: Rig, name: str) -> float:
-    task = rig.task.task
-    value = task.approvals.usd_per_step if name == USD else getattr(task.budgets, name, None)
-    return float("inf") if value is None else float(value)
 
 
 async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Options) -> RunRecord:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from controller.surfaces import cli_deciding, cli_keeping
-from controller.surfaces.arguments import AgentName, Json, Run, RunOption, Task, TaskOption
+from controller.surfaces import cli_deciding, cli_keeping, cli_running
+from controller.surfaces.arguments import Json, Run, RunOption, Task, TaskOption
+from controller.surfaces.call import call
 
 app = typer.Typer(
     name="controller",
@@ -27,20 +27,11 @@ app = typer.Typer(
 )
 state = typer.Typer(help="The structured state of the run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(state, name="state")
+cli_running.add(app)
 cli_keeping.add(app, state)
 cli_deciding.add(app)
 
 
-@dataclass
-class Shell:
-    """What the call as a whole was told."""
-
-    debug: bool = False
-    json_lines: bool = False
-    runtime: Path | None = None
-
-
-shell = Shell()
 READERS = (
     "status",
     "log",
@@ -76,9 +67,9 @@ def _fail(error: BaseException) -> None:
     from controller.surfaces.words import plain
 
     runtime = Path(".agent-runtime")
-    outcome, said = explained(error, runtime, shell.debug)
+    outcome, said = explained(error, runtime, call.debug)
     print(plain(f"controller: {said}"), file=sys.stderr)
-    if shell.json_lines:
+    if call.json_lines:
         from controller.surfaces.events import failed_line
 
         print(failed_line(outcome, said))
@@ -104,7 +95,7 @@ def globally(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="say the version")
     ] = False,
 ) -> None:
-    shell.debug = debug
+    call.debug = debug
     if context.invoked_subcommand in READERS:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `controller log | head` ends as any program does
     if directory is not None:
@@ -114,117 +105,6 @@ def globally(
             raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint="-C") from None
 
 
-# ---- a run ----------------------------------------------------------------------------------------------------
-@app.command()
-def init(
-    name: Annotated[
-        str | None, typer.Option(help="name of the task; the folder's when absent", show_default=False)
-    ] = None,
-    goal: Annotated[str, typer.Option(help="what shall be reached, in your words")] = "",
-    template: Annotated[str, typer.Option(help="coding, batch, warehouse, ctf or repository")] = "coding",
-    layout: Annotated[str, typer.Option(help="of the prompt: full, compact or paper")] = "full",
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            help="claude, codex or command; the first that can be used when absent", show_default=False
-        ),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(help="the test command; detected when absent", show_default=False)
-    ] = None,
-    done: Annotated[
-        str | None, typer.Option(help="command that exits 0 when the goal is reached", show_default=False)
-    ] = None,
-    contract: Annotated[bool, typer.Option("--contract", help="also write .agent-contract/ to edit")] = False,
-    no_prove: Annotated[bool, typer.Option("--no-prove", help="don't run the checks now")] = False,
-) -> int:
-    """Write a task.yaml for this repository."""
-    from controller.surfaces.init import Wishes, init
-
-    return init(Wishes(name, goal, template, layout, agent, test, done, contract, not no_prove))
-
-
-@app.command()
-def validate(
-    task: Task = None,
-    effective: Annotated[
-        bool, typer.Option("--effective", help="print the task with every default filled in")
-    ] = False,
-    prove_checks: Annotated[
-        bool, typer.Option("--prove-checks", help="run the checks, also with a broken file")
-    ] = False,
-    criteria: Annotated[
-        bool, typer.Option("--criteria", help="from each success criterion to what proves it")
-    ] = False,
-    as_json: Json = False,
-) -> int:
-    """Look at a task without starting an agent: faults, bounds, price."""
-    if criteria:
-        from controller.surfaces.criteria import show
-
-        return show(task, as_json)
-    from controller.surfaces.validate import validate
-
-    return validate(task, as_json=as_json, show_effective=effective, prove=prove_checks)
-
-
-@app.command()
-def run(
-    task: Task = None,
-    agent: AgentName = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="open another run although the last one is finished")
-    ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="go on after failed, stuck or blocked")] = False,
-    accept: Annotated[
-        bool, typer.Option("--accept-new-intent", help="take an edited intent as it is")
-    ] = False,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="at most so many steps now", show_default=False)
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Carry the task through, or go on where it stands."""
-    from controller.surfaces.run import run
-
-    shell.json_lines = as_json
-    return run(task, agent=agent, new=new, retry=retry, accept=accept, steps=steps, as_json=as_json)
-
-
-@app.command()
-def step(task: Task = None, agent: AgentName = None, as_json: Json = False) -> int:
-    """Do one step."""
-    from controller.surfaces.run import run
-
-    shell.json_lines = as_json
-    return run(task, agent=agent, new=False, retry=False, steps=1, as_json=as_json)
-
-
-@app.command()
-def answer(
-    entry: Annotated[str, typer.Argument(help="id of the question", metavar="ID")],
-    text: Annotated[str, typer.Argument(help="the answer")],
-    task: TaskOption = None,
-) -> int:
-    """Answer a question of the run."""
-    from controller.surfaces.inbox import answer
-
-    return answer(task, entry, text)
-
-
-@app.command()
-def stop(
-    task: Task = None,
-    now: Annotated[bool, typer.Option("--now", help="end the step at once")] = False,
-    why: Annotated[str, typer.Option(help="for the audit")] = "",
-) -> int:
-    """End the run that is at work, after its step."""
-    from controller.surfaces.inbox import stop
-
-    return stop(task, now, why)
-
-
-# ---- what is there --------------------------------------------------------------------------------------------
 @app.command()
 def status(task: Task = None, as_json: Json = False) -> int:
     """Where the newest run stands, from the store alone."""

@@ -8,7 +8,7 @@ from contracts.charter import Charter
 from contracts.events import Costs, Ended, GoalChange, Result, StepEnded
 from contracts.outcomes import EDITED, EXIT_CODES, Outcome
 from contracts.queue import DID_NOT, HAPPENED
-from contracts.record import RunRecord
+from contracts.record import Halt, RunRecord
 from controller.surfaces.words import clock, colour, command, duration, left, money, plural
 
 
@@ -88,9 +88,17 @@ def costs(record: RunRecord, known: bool) -> Costs:
     )
 
 
-def ended(record: RunRecord, outcome: Outcome | None, law: Charter, path: Path, diffstat: str) -> Ended:
-    """How a call ended that worked on `record`."""
-    halt = record.halt if record.halt and record.halt.outcome is outcome else None
+def ended(
+    record: RunRecord,
+    outcome: Outcome | None,
+    law: Charter,
+    path: Path,
+    diffstat: str,
+    halt: Halt | None = None,
+) -> Ended:
+    """How a call ended that worked on `record`; `halt` where that is not the record's own."""
+    if halt is None and record.halt and record.halt.outcome is outcome:
+        halt = record.halt
     return Ended(
         outcome=outcome,
         exit=EXIT_CODES[outcome] if outcome else 0,

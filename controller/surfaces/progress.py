@@ -103,13 +103,14 @@ class LiveLine(Lines):
             return shown
 
 
+def in_ci() -> bool:
+    """Whether this is a job of continuous integration."""
+    return os.environ.get("CI", "").lower() in ("true", "1")
+
+
 def on_terminal(stream: TextIO) -> bool:
     """Whether somebody watches: a terminal that can redraw a line, and no CI job."""
-    return (
-        stream.isatty()
-        and os.environ.get("CI", "").lower() not in ("true", "1")
-        and os.environ.get("TERM") != "dumb"
-    )
+    return stream.isatty() and not in_ci() and os.environ.get("TERM") != "dumb"
 
 
 def for_stderr() -> Lines:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
-from contracts.errors import ControllerError, Moved, NoRoom, Temporary
+from contracts.errors import ConfigError, ControllerError, Moved, NoRoom, Temporary
 from contracts.events import Begun, Ended, Event, Note
 from contracts.record import RunRecord
 from controller import loop
 from controller.assemble import assemble
-from controller.opening import Options
+from controller.deadline import Deadline
+from controller.opening import PATIENCE, Options
 from controller.rig import Rig
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
@@ -24,7 +27,7 @@ from controller.surfaces.grown import taken_over
 from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
-from controller.surfaces.progress import Lines, for_stderr
+from controller.surfaces.progress import Lines, for_stderr, in_ci
 from controller.surfaces.repair import refuse_lost
 from controller.surfaces.watched import watched
 from controller.surfaces.who import who
@@ -32,6 +35,7 @@ from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
 
 MOVES = 32  # times that a call is assembled anew
+Until = Literal["waiting", "deadline", "blocked"]
 NO_SANDBOX = "sandbox: none: commands and checks run with your rights, in the run's own worktree"
 
 
@@ -58,34 +62,53 @@ class Reporter(Lines):
             raise KeyboardInterrupt from None  # nobody listens any more: the run ends as by Ctrl-C
 
 
-def run(
-    task: Path | None,
-    *,
-    agent: str | None,
-    new: bool,
-    retry: bool,
-    accept: bool = False,
-    steps: int | None,
-    as_json: bool,
-) -> int:
-    """Run the task to an outcome or for at most `steps` steps. Returns the exit code. Raises ControllerError."""
-    loaded, path = load(task), task_path(task)
+@dataclass(frozen=True)
+class Asked:
+    """What a call of `run` was asked for, as on its command line."""
+
+    agent: str | None = None
+    new: bool = False
+    retry: bool = False
+    accept: bool = False
+    steps: int | None = None
+    until: Until | None = None
+    deadline: str | None = None
+    as_json: bool = False
+
+    def options(self) -> Options:
+        """The same for the loop. A wait ends the call, or is slept through: none of it with `until: waiting` and in CI,
+        where the machine is paid for, a short one elsewhere, any with `blocked`, and with `deadline` any that ends
+        before it. Raises ConfigError."""
+        if self.until == "deadline" and self.deadline is None:
+            raise ConfigError("--until deadline needs --deadline", hint="such as `--deadline 50m`")
+        patience = 0.0 if in_ci() else PATIENCE
+        if self.until is not None:
+            patience = 0.0 if self.until == "waiting" else math.inf
+        return Options(
+            new=self.new,
+            retry=self.retry,
+            accept=self.accept,
+            limit=self.steps,
+            patience=patience,
+            deadline=Deadline.of(self.deadline) if self.deadline is not None else None,
+            by=who(),
+        )
+
+
+def run(task: Path | None, asked: Asked) -> int:
+    """Run the task to an outcome, or as far as `asked` says. Returns the exit code. Raises ControllerError."""
+    options, loaded, path = asked.options(), load(task), task_path(task)
     refuse_lost(loaded)
-    reporter = Reporter(for_stderr(), as_json)
+    reporter = Reporter(for_stderr(), asked.as_json)
     try:
         for where, hint in untouched(loaded):
             raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
-        rig = assembled(loaded, agent, reporter)
-        again = partial(assembled, loaded, agent, reporter)
-        told = wait_for(
-            lambda: _worked(
-                rig, again, loaded, path, reporter, new=new, retry=retry, accept=accept, steps=steps
-            )
-        )
+        again = partial(assembled, loaded, asked.agent, reporter)
+        told = wait_for(lambda: _worked(again, loaded, path, reporter, options))
     finally:
         reporter.close()
     reporter.tell(told)
-    if not as_json:
+    if not asked.as_json:
         try:
             print(plain(ending(told)), flush=True)
         except BrokenPipeError:
@@ -104,18 +127,10 @@ def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
 
 
 async def _worked(
-    rig: Rig,
-    again: Callable[[], Rig],
-    loaded: LoadedTask,
-    path: Path,
-    reporter: Reporter,
-    *,
-    new: bool,
-    retry: bool,
-    accept: bool,
-    steps: int | None,
+    assembled: Callable[[], Rig], loaded: LoadedTask, path: Path, reporter: Reporter, options: Options
 ) -> Ended:
-    law = rig.task
+    rig = assembled()
+    law, steps, new = rig.task, options.limit, options.new
     before = await rig.store.load(law.task.name)
     opens = before is None or (before.finished and new)
     reporter.tell(_begun(rig, None if opens else before))
@@ -134,7 +149,6 @@ async def _worked(
             reporter.shown.step(told)
             reporter.tell(told)
 
-    options = Options(new=new, retry=retry, accept=accept, limit=steps, by=who())
     try:
         for _ in range(MOVES):
             if not new and (said := await taken_over(loaded, rig.store, options.by)):
@@ -144,7 +158,7 @@ async def _worked(
                 break
             except Moved as moved:
                 reporter.note(moved.message)
-                rig, new = again(), False
+                rig, new = assembled(), False
                 options = replace(options, new=False)
         else:
             raise Temporary(f"the task moved {MOVES} times in one call", hint="run again")
@@ -152,7 +166,7 @@ async def _worked(
         raise await with_remedy(error, loaded) from None
     record = end.record
     outcome = None if end.outcome is None and steps is not None else end.outcome
-    told = ended(record, outcome, law, path, _diffstat(loaded, record))
+    told = ended(record, outcome, law, path, _diffstat(loaded, record), end.halt)
     return told.model_copy(update={"next": ""}) if _landed(loaded, record) else told
 
 
