@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from contracts.base import Frozen, JsonObject
 from contracts.forge import PLACES, EnvName, IssuesOptions, PullsOptions, Url
-from contracts.units import CommandLine, Duration, Many, Name, Size, Text, invalid
+from contracts.units import CommandLine, Duration, Inside, Many, Name, Size, Text, invalid
 
 Exit = Annotated[int, Field(ge=0, le=255)]
 
@@ -66,14 +66,33 @@ class CiOptions(Frozen):
         return (self.url or PLACES.get(self.provider, "")).rstrip("/")
 
 
-OPTIONS: dict[str, type[Frozen]] = {"ci": CiOptions, "issues": IssuesOptions, "pulls": PullsOptions}
+class AdrOptions(Frozen):
+    """`options` of `use: adr`: a folder of decision records in Markdown."""
+
+    path: Inside = Field(description="the folder, relative to the task file's; with those in it")
+    at: Literal["base", "worktree"] = Field(
+        default="base",
+        description="base: as they are where workspace.base stands now; worktree: as the run's own work left them",
+    )
+    status: Many[Text] = Field(
+        default=(),
+        description="only those with one of these; absent: all but superseded, rejected, deprecated",
+    )
+
+
+OPTIONS: dict[str, type[Frozen]] = {
+    "ci": CiOptions,
+    "issues": IssuesOptions,
+    "pulls": PullsOptions,
+    "adr": AdrOptions,
+}
 
 
 class Authority(Frozen):
     """A reading shown each step. It informs; it never passes or fails, but a check may rest on it."""
 
     use: Name = Field(
-        description="reconciler: command, git, ci, issues, pulls, or an installed one's name (docs/authorities.md)"
+        description="reconciler: command, git, ci, issues, pulls, adr, or an installed one's name (docs/authorities.md)"
     )
     run: CommandLine | None = Field(
         default=None, description="the command of `use: command`, or of `use: ci` with provider command"

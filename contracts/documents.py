@@ -55,7 +55,8 @@ class Document(Frozen):
 
 class DocumentsReading(Frozen):
     """The texts that an authority found, at most MAX_ITEMS of `total`. `place` says where, in our words. `whole`: they
-    were asked for themselves, not found by a query. `worklist`: each is an item that is left to do."""
+    were asked for themselves, not found by a query. `ours`: they lie in the run's own worktree, no outside. `worklist`:
+    each is an item that is left to do."""
 
     kind: Literal["documents"] = "documents"
     name: str
@@ -64,6 +65,7 @@ class DocumentsReading(Frozen):
     items: tuple[Document, ...] = ()
     total: int = 0
     whole: bool = True
+    ours: bool = False
     worklist: bool = False
     took: float = 0.0
 

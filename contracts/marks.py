@@ -13,7 +13,7 @@ from contracts.readings import Reading, Readings, UnknownReading
 def marks(item: Reading) -> dict[str, str]:
     """The marks of one reading, by `NAME` or `NAME/ID`; none of one that is no outside."""
     match item:
-        case DocumentsReading():
+        case DocumentsReading(ours=False):
             return {f"{item.name}/{each.id}": each.mark for each in item.items}
         case _:
             return {}

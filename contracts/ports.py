@@ -17,6 +17,7 @@ from contracts.readings import Printed, Reading
 from contracts.recall import Recalled
 from contracts.record import AuditRow, RunRecord
 from contracts.reply import AgentProfile, AgentReply, Prompt
+from contracts.repository import GitReader
 from contracts.text import clean
 
 
@@ -94,6 +95,7 @@ class Given:
     runner, cwd, env  for one that runs a command: boxed as the authority asks, where, with which environment.
     clear             takes secrets out of a text: what comes from outside is passed through it.
     branch            the run's own branch. keep: puts bytes among the artifacts, redacted; their id.
+    git               what may be read of the worktree's repository.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Given:
     clear: Callable[[str], str] = str
     branch: str = ""
     keep: Callable[[bytes], str] | None = None
+    git: GitReader | None = None
 
 
 # ---- store -----------------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ def readers_of(
                 redact.redact_text,
                 branch=task.branch,
                 keep=context.artifacts.put,
+                git=repo.reader(),
             )
             readers.append(made.given(asked))
         elif authority.use != "git":

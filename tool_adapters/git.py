@@ -20,6 +20,7 @@ from pathlib import Path
 from contracts.errors import ConfigError, Lost, Permanent, Temporary, Unavailable
 from contracts.repository import FileStat, Hit, Position, Status
 from tool_adapters import gitformat
+from tool_adapters.bounded import Bounded
 from tool_adapters.descendants import this_mark
 from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import ENVIRONMENT, OPTIONS, Signature, overrides, signature, sources
@@ -46,22 +47,6 @@ class GitFailed(Permanent):
         first = next((line for line in lines if line.startswith(("fatal:", "error:"))), (lines or ["?"])[0])
         super().__init__(f"git {verb}: {first.split(': ', 1)[-1][:300]}")
         self.status, self.stderr, self.out = status, stderr, out
-
-
-class Bounded:
-    """A sink that keeps the first `limit` bytes and counts all."""
-
-    def __init__(self, limit: int) -> None:
-        self.total, self._kept, self._room = 0, bytearray(), limit
-
-    def write(self, data: bytes) -> int:
-        self.total += len(data)
-        self._kept += data[: max(self._room - len(self._kept), 0)]
-        return len(data)
-
-    @property
-    def data(self) -> bytes:
-        return bytes(self._kept)
 
 
 class Engine:
@@ -294,6 +279,13 @@ class ReadOnlyRepo:
             return self.engine.run("cat-file", "blob", f"{commit}:{path}")
         except GitFailed:
             return None
+
+    def tree(self, commit: str, folder: str) -> tuple[str, ...]:
+        """See GitReader."""
+        inside = ("--", folder) if folder else ()
+        return gitformat.paths(
+            self.engine.run("ls-tree", "-rz", "--name-only", "--full-tree", commit, *inside)
+        )
 
     def find(self, base: str, head: str, key: str, value: str) -> str | None:
         """See GitReader. The newest 200 commits are looked at first: a commit that is looked for after a

@@ -24,7 +24,7 @@ from tests.controller.test_ci import section
 from tests.controller.test_queue import record, say, waiting
 from tests.controller.test_render import GIT, HEADINGS, NASTY, a_record, headings
 from tests.controller.test_step import WORK, go
-from tests.controller.world import TASK, World, action, edit, finish
+from tests.controller.world import FILES, TASK, World, action, edit, finish
 from tests.forge.github import GithubStub
 from tests.forge.server import Reply
 
@@ -127,6 +127,24 @@ def test_of_a_query_only_what_is_named_counts(tmp_path: Path, hub: GithubStub) -
     named = edit("src/b.txt", "old", "new", notes={"b": "for issue:12"})
     go(world, [meanwhile(lambda: one.update(state="closed"), named)], limit=1)
     assert len(world.branch_log()) == 1
+
+
+def test_a_decision_that_lands_on_the_base_meanwhile(tmp_path: Path) -> None:
+    record = "# 1. Keep a.txt\n\n## Status\n\nProposed\n"
+    text = TASK.replace(
+        "authorities:\n", "authorities:\n  decisions: {use: adr, options: {path: docs/adr}}\n"
+    )
+    world = World(tmp_path / "repo", task=text, files=FILES | {"docs/adr/0001-keep.md": record})
+
+    def decide() -> None:
+        (world.root / "docs/adr/0001-keep.md").write_text(record.replace("Proposed", "Accepted"))
+        world.git("commit", "-q", "-am", "decided")
+
+    go(world, [meanwhile(decide, WORK[0]), WORK[1]], limit=2)
+    assert world.branch_log() == ["step 2: edit_files src/b.txt"]
+    assert "decisions/docs/adr/0001-keep.md changed" in section(world.prompts[1], "CORRECTION")
+    shown = [section(prompt, "AUTHORITIES") for prompt in world.prompts]
+    assert "0001-keep.md (proposed;" in shown[0] and "0001-keep.md (accepted;" in shown[1]
 
 
 # ---- what is done outside ---------------------------------------------------------------------------------
