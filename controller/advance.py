@@ -159,23 +159,12 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
             row = row.model_copy(update={"extra": row.extra | audit.parked(verdict.entry)})
             return _halted(record, halt, row) if halt else (record, row)
         case Defer():
-            halt = Halt(
-                outcome=Outcome.waiting,
-                cause=verdict.cause,
-                say=verdict.say,
-                not_before=verdict.not_before,
-                step=record.step,
-            )
+            due = verdict.not_before
+            halt = _halt(record, Outcome.waiting, verdict.cause, verdict.say, not_before=due)
             failures = record.failures + (verdict.cause not in ("limit_with_reset", AUTHORITY))
             return _halted(record.model_copy(update={"failures": failures}), halt, row)
         case Stop():
-            halt = Halt(
-                outcome=verdict.outcome,
-                cause=verdict.cause,
-                say=verdict.say,
-                step=record.step,
-                entry=verdict.entry,
-            )
+            halt = _halt(record, verdict.outcome, verdict.cause, verdict.say, entry=verdict.entry)
             return _halted(record, halt, row)
 
 
@@ -211,6 +200,11 @@ def _rejected(
         update={"correction": correction, "rejections": rejections, "failures": 0, "staged": None}
     )
     return record, row.model_copy(update={"extra": row.extra | {"layer": layer, "say": correction.say}})
+
+
+def _halt(record: RunRecord, outcome: Outcome, cause: str, say: str, **more: Any) -> Halt:
+    """Why the run ends at the step at hand."""
+    return Halt(outcome=outcome, cause=cause, say=say, step=record.step, **more)
 
 
 def _halted(record: RunRecord, halt: Halt, row: AuditRow) -> tuple[RunRecord, AuditRow]:
@@ -267,13 +261,8 @@ def _verified(
             record = record.model_copy(update={"rejections": counted - 1})
             return _rejected(record, layer, refuted.code, refuted.say, refuted.excerpt, row)
         case Pending() as pending:
-            halt = Halt(
-                outcome=Outcome.waiting,
-                cause=staged.tool,
-                say=pending.say,
-                not_before=pending.not_before,
-                step=record.step,
-            )
+            due = pending.not_before
+            halt = _halt(record, Outcome.waiting, staged.tool, pending.say, not_before=due)
             return record.model_copy(update={"halt": halt}), None
         case Unknown() as unknown:
             return _unknown(record, staged, unknown, row, now)
@@ -292,7 +281,7 @@ def _unknown(
         opened=now,
     ).sealed(staged.secrets)
     say = f"{unknown.say} (look, then: controller answer {entry.id} {HAPPENED}, or {DID_NOT})"
-    halt = Halt(outcome=Outcome.blocked, cause="unknown", say=say, step=record.step)
+    halt = _halt(record, Outcome.blocked, "unknown", say)
     staged = staged.model_copy(update={"ruling": None, "launch": None})  # told and charged by this row
     record = record.model_copy(update={"queue": (*record.queue, entry), "staged": staged})
     return _halted(record, halt, row.model_copy(update={"tool_result": "unknown"}))
@@ -312,9 +301,7 @@ def _proven(
     record = record.model_copy(update={"rejections": 0, "progress": progress})
     if not change.finished:
         return record, row
-    halt = Halt(
-        outcome=Outcome.completed, cause="all checks are green", say=audit.summed_up(staged), step=record.step
-    )
+    halt = _halt(record, Outcome.completed, "all checks are green", audit.summed_up(staged))
     return _halted(record, halt, row)
 
 
@@ -381,7 +368,7 @@ def asked_to_stop(record: RunRecord) -> Halt | None:
         return None
     why = f", {record.stop.why.strip()[:300]}" if record.stop.why.strip() else ""
     say = f"stopped by {record.stop.by}{why}: `controller run` goes on"
-    return Halt(outcome=Outcome.interrupted, cause="stop", say=say, step=record.step)
+    return _halt(record, Outcome.interrupted, "stop", say)
 
 
 def _ratio(record: RunRecord, launch: LaunchFacts) -> float:
