@@ -16,7 +16,7 @@ FILE = "file "  # before a path in a basis
 MAX_QUEUE = 8  # entries that are parked at once
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
-EntryKind = Literal["ask", "approval", "change", "conflict", "plan", "unknown"]
+EntryKind = Literal["ask", "approval", "change", "conflict", "plan", "finish", "unknown"]
 
 
 class Entry(Frozen):
@@ -24,7 +24,8 @@ class Entry(Frozen):
 
     kind        ask: a question. approval: an action beyond a boundary. change: of the intent, a locked field or the
                 schema. conflict: two sources of one fact, or a source and the intent, disagree. plan: an allowed step
-                that was only planned. unknown: a deed of which nothing can tell whether it happened.
+                that was only planned. finish: every check is green, and what none of them proves is for a person to
+                see. unknown: a deed of which nothing can tell whether it happened.
     hash        of all that is put before a person, see `seal`: another action, patch or basis is another hash.
     basis       what it acts on, as it was: see `controller.confirm`. target: where it takes effect, for people.
     diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
@@ -59,6 +60,11 @@ class Entry(Frozen):
         told = self.model_dump(mode="json", exclude={"hash", "status", "answer", "decider", "decided"})
         shown = veiled(self.transition.get("state_patch", {}), secrets)
         return digest(told | {"transition": self.transition | {"state_patch": shown}})
+
+    def asked(self, at: float, secrets: Iterable[Path]) -> Entry:
+        """The entry as it is put before people at `at`, for as long as it was to be."""
+        expires = None if self.expires is None else at + self.expires - self.opened
+        return self.model_copy(update={"opened": at, "expires": expires}).sealed(secrets)
 
     def sealed(self, secrets: Iterable[Path]) -> Entry:
         """The entry with its hash."""

@@ -81,7 +81,7 @@ class Staged(Frozen):
     `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
     `deadline` (UTC seconds) is when evidence that is still to come is waited for no longer.
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
-    check proves, where it is a `finish`.
+    check proves, where it is a `finish`, and `asks` the question that is left of them for a person once evidence holds.
     `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.
     `mode` says when the candidate becomes Σ; in `dual` `held` is what is confirmed meanwhile, and `proven` what is
     when evidence holds."""
@@ -111,6 +111,7 @@ class Staged(Frozen):
     rests: dict[str, str] = {}
     superseded: JsonObject = {}
     unproven: tuple[str, ...] = ()
+    asks: Entry | None = None
     secrets: tuple[tuple[str, ...], ...] = ()
     mode: CommitMode = "staged"
     held: JsonObject | None = None

@@ -92,7 +92,14 @@ class Unknown(Frozen):
     say: str
 
 
-Evidence = Annotated[Proven | Refuted | Pending | Unknown, Field(discriminator="kind")]
+class Asks(Frozen):
+    """All that readings can show is shown; what none of them can is for a person: parked as `entry`."""
+
+    kind: Literal["asks"] = "asks"
+    entry: Entry
+
+
+Evidence = Annotated[Proven | Refuted | Pending | Unknown | Asks, Field(discriminator="kind")]
 
 
 # ---- what `commit` takes: one durable write each ----------------------------------------------------------

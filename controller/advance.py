@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.base import JsonObject
+from contracts.merge import Path
 from contracts.outcomes import Outcome
 from contracts.queue import DID_NOT, HAPPENED, Entry
 from contracts.record import (
@@ -26,6 +27,7 @@ from contracts.secret_scan import redact_json
 from contracts.text import cut
 from contracts.verdicts import (
     Allow,
+    Asks,
     Change,
     Confirm,
     Decided,
@@ -155,9 +157,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         case Reject():
             return _rejected(record, verdict.layer, verdict.code, verdict.say, verdict.excerpt, row)
         case Confirm():
-            record, halt = park(record, verdict)
-            row = row.model_copy(update={"extra": row.extra | audit.parked(verdict.entry)})
-            return _halted(record, halt, row) if halt else (record, row)
+            return _parked(record, verdict, row)
         case Defer():
             due = verdict.not_before
             halt = _halt(record, Outcome.waiting, verdict.cause, verdict.say, not_before=due)
@@ -200,6 +200,14 @@ def _rejected(
         update={"correction": correction, "rejections": rejections, "failures": 0, "staged": None}
     )
     return record, row.model_copy(update={"extra": row.extra | {"layer": layer, "say": correction.say}})
+
+
+def _parked(
+    record: RunRecord, verdict: Confirm, row: AuditRow, secrets: tuple[Path, ...] = ()
+) -> tuple[RunRecord, AuditRow]:
+    record, halt = park(record, verdict)
+    row = row.model_copy(update={"extra": row.extra | audit.parked(verdict.entry, row, secrets)})
+    return _halted(record, halt, row) if halt else (record, row)
 
 
 def _halt(record: RunRecord, outcome: Outcome, cause: str, say: str, **more: Any) -> Halt:
@@ -264,6 +272,12 @@ def _verified(
             due = pending.not_before
             halt = _halt(record, Outcome.waiting, staged.tool, pending.say, not_before=due)
             return record.model_copy(update={"halt": halt}), None
+        case Asks(entry=entry):
+            record, row = (
+                record.model_copy(update={"staged": None}),
+                row.model_copy(update={"tool_result": "asked"}),
+            )
+            return _parked(record, Confirm(entry=entry), row, staged.secrets)
         case Unknown() as unknown:
             return _unknown(record, staged, unknown, row, now)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from contracts.base import JsonObject, canonical
+from contracts.merge import Path
 from contracts.queue import Decision, Entry, Post, PostBody, StopRequest
 from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord, Staged
 from contracts.text import line
@@ -110,9 +112,13 @@ def _said(body: PostBody) -> str:
             return f"{body.kind} by {body.by}"
 
 
-def parked(entry: Entry) -> JsonObject:
-    """What was put before a person: all of it but the transition, which is in the row already."""
-    return {"parked": entry.model_dump(mode="json", exclude={"transition"}, exclude_defaults=True)}
+def parked(entry: Entry, row: AuditRow, secrets: Iterable[Path]) -> JsonObject:
+    """What was put before a person: all of it but the transition, where that is in the row already."""
+    told = entry.model_dump(mode="json", exclude={"transition"}, exclude_defaults=True)
+    if row.state_patch is None:
+        shown = veiled(entry.transition["state_patch"], secrets)
+        told["transition"] = entry.transition | {"state_patch": shown}
+    return {"parked": told}
 
 
 def part(transition: dict[str, Any] | None, key: str) -> Any:

@@ -11,7 +11,7 @@ from contracts.outcomes import Outcome
 from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
-from contracts.verdicts import Change, Gated, Proven, Refuted, Reserved, Verified
+from contracts.verdicts import Asks, Change, Gated, Proven, Refuted, Reserved, Verified
 from controller import audit
 from controller.advance import Tree, advance
 from controller.rig import Fence
@@ -138,7 +138,7 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
     staged, workspace = record.staged, fence.workspace
     assert staged is not None, "evidence without a staged transition"
     match change.evidence:
-        case Proven():
+        case Proven() | Asks():
             head = change.committed or staged.before.head or record.head
             if change.keep:
                 head = await workspace.keep(

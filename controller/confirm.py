@@ -31,7 +31,7 @@ from controller.basis import AGAIN, AUTHORITY, outside
 INTENT = "intent"  # in a basis: the digest of the contract in force
 OUTSIDE = "outside "  # before the name of a mark in a basis
 COMMAND = "command "  # before a name in a basis: the digest of that command's definition
-PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "unknown": "u"}
+PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "finish": "f"}
 
 
 def crossed(staged: Staged, task: Charter) -> str:
@@ -141,12 +141,26 @@ def needed(
         return parked(record, staged, now, "conflict", why, task, diff=told(clash))
     if beyond:
         return parked(record, staged, now, "approval", beyond, task)
-    if staged.tool == "finish" and (left := [each for each in open_criteria(record, task) if each.locked]):
-        why = f"no check proves {'; '.join(map(str, left))}: look yourself whether it holds"
-        return parked(record, staged, now, "approval", why, task, on=_whole(record, staged, task))
     if task.planning:
         return parked(record, staged, now, "plan", "planned", task, on=_whole(record, staged, task))
     return None
+
+
+def finishing(record: RunRecord, verdict: Verdict, now: float, entry: Entry | None, task: Charter) -> Verdict:
+    """The verdict; an allowed `finish` with the success criteria that no check proves, and where one of them is locked
+    with the question that goes to a person once every check is green. `entry` is what they said yes to already."""
+    if not isinstance(verdict, Allow) or verdict.staged.tool != "finish":
+        return verdict
+    left = open_criteria(record, task)
+    staged = verdict.staged.model_copy(update={"unproven": tuple(map(str, left)), "asks": None})
+    locked = [str(each) for each in left if each.locked]
+    if not locked or (entry is not None and entry.kind == "finish"):
+        return Allow(staged=staged)
+    why = f"every check is green, and no check proves {'; '.join(locked)}: look yourself whether it holds"
+    asking = parked(record, staged, now, "finish", why, task, on=_whole(record, staged, task))
+    if isinstance(asking, Confirm):
+        return Allow(staged=staged.model_copy(update={"asks": asking.entry}))
+    return asking
 
 
 def _whole(record: RunRecord, staged: Staged, task: Charter) -> dict[str, str]:
@@ -184,14 +198,6 @@ def _apart(clash: tuple[Conflict, ...]) -> Reject:
 def open_criteria(record: RunRecord, task: Charter) -> tuple[Criterion, ...]:
     """The success criteria in force that no check proves."""
     return unproven(in_force(record.intent, task.intent), task.checks)
-
-
-def marked(record: RunRecord, staged: Staged, clash: tuple[Conflict, ...], task: Charter) -> Staged:
-    """The transition with what is written down beside it: facts that it replaces, criteria that nothing proves."""
-    left = open_criteria(record, task) if staged.tool == "finish" else ()
-    return staged.model_copy(
-        update={"superseded": {each.at: each.old for each in clash}, "unproven": tuple(map(str, left))}
-    )
 
 
 def granted(
@@ -241,9 +247,9 @@ def parked(
         say = f"{MAX_QUEUE} things wait for a person already: go on with what needs none"
         return Reject(layer="policy", code="policy.queue_full", say=say)
     entry = Entry(
-        id=f"{PREFIX[kind]}{record.step}",
+        id=f"{PREFIX[kind]}{staged.step}",
         kind=kind,
-        step=record.step,
+        step=staged.step,
         transition=staged.transition,
         why=why[:2000],
         basis=basis(staged.tool, staged.args, staged, task) if on is None else on,

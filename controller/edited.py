@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from contracts.base import JsonObject
+from contracts.charter import Charter
 from contracts.intent import IntentContract, in_force
 from contracts.intent_edits import ItemEdit, alike, item_edits, lost
 from contracts.outcomes import EDITED, Outcome
 from contracts.record import AuditRow, Halt, RunRecord
 from contracts.text import cut
-from contracts.verdicts import Decided
+from contracts.verdicts import Allow, Decided
 from controller.commit import commit
+from controller.confirm import finishing
 from controller.history import contracted
 from controller.rig import Fence, Rig
 
@@ -102,6 +104,7 @@ async def same_task(
         fence.watch.note(intent.say() if not intent.harmless else "the intent says what was in force already")
         extra |= intent.row()
         record = _without_changes(record)
+        record = record if intent.harmless else _asked_anew(record, rig.task, fence.now)
     left = None if waiting else record.halt
     told = Decided(what=what, by=by, halt=left, at=fence.now, digests=digests, extra=extra)
     return await commit(record, told, fence)
@@ -113,6 +116,14 @@ def _without_changes(record: RunRecord) -> RunRecord:
     if staged is not None and staged.intent is not None:
         staged = staged.model_copy(update={"intent": None})
     return record.model_copy(update={"intent": None, "staged": staged})
+
+
+def _asked_anew(record: RunRecord, task: Charter, now: float) -> RunRecord:
+    """The record whose half-done `finish` asks what the new intent leaves to a person."""
+    if record.staged is None:
+        return record
+    verdict = finishing(record, Allow(staged=record.staged), now, None, task)
+    return record.model_copy(update={"staged": verdict.staged}) if isinstance(verdict, Allow) else record
 
 
 def _halt(record: RunRecord, what: str, judged: list[str], intent: Edited | None) -> Halt:

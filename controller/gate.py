@@ -26,7 +26,7 @@ from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller.basis import acts, unmoved
 from controller.charge import facts
 from controller.conceal import conceal, heard
-from controller.confirm import change_of, granted, marked, needed, stale
+from controller.confirm import change_of, finishing, granted, needed, stale
 from controller.modes import claimed
 from controller.staging import staged_of
 
@@ -138,10 +138,12 @@ def judge(
         update=claimed(record, kept, gone, candidate, proposal.patch if proposal else None, task)
     )
     clash = clashes(task.schema, record.state, patch)
-    staged = marked(record, staged, clash, task)
-    if entry is None:
-        return needed(record, staged, fresh.at, proposal, clash, task) or Allow(staged=staged)
-    return granted(entry, staged, proposal, clash)
+    staged = staged.model_copy(update={"superseded": {each.at: each.old for each in clash}})
+    if entry is not None:
+        verdict: Verdict = granted(entry, staged, proposal, clash)
+    else:
+        verdict = needed(record, staged, fresh.at, proposal, clash, task) or Allow(staged=staged)
+    return finishing(record, verdict, fresh.at, entry, task)
 
 
 # ---- the reply itself -------------------------------------------------------------------------------------

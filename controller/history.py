@@ -103,11 +103,23 @@ def versions(rows: Iterable[AuditRow]) -> Iterator[Version]:
             yield Version(row.step, row.at, patch, state, row, sound, number, ages, confirmed)
 
 
+def waited(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:
+    """What waited for a person when the verdict of `row` was given, from what waited after the row before it: what they
+    refused since, or left too long, was gone by then, and what the row took up was approved."""
+    waiting, taken = row.extra.get("waiting"), row.extra.get("entry")
+    if waiting is None:
+        return queue
+    left = (entry for entry in queue if entry.id == taken or entry.id in waiting)
+    return tuple(
+        entry.model_copy(update={"status": "approved"}) if entry.id == taken else entry for entry in left
+    )
+
+
 def queued(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:
     """What waits for a person after `row`, from what waited before it. Only who decided is not known."""
     if (parked := row.extra.get("parked")) is not None:
         transition = {"state_patch": row.state_patch, "action": row.action}
-        queue = (*queue, Entry.model_validate_json(orjson.dumps(parked | {"transition": transition})))
+        queue = (*queue, Entry.model_validate_json(orjson.dumps({"transition": transition} | parked)))
     waiting = row.extra.get("waiting")
     return queue if waiting is None else tuple(entry for entry in queue if entry.id in waiting)
 

@@ -17,7 +17,7 @@ from contracts.record import AuditRow, RunRecord
 from contracts.verdicts import Reject
 from controller.confirm import stale
 from controller.gate import judge
-from controller.history import Version, committed, contracted, opening, queued, versions
+from controller.history import Version, committed, contracted, opening, queued, versions, waited
 
 SCHEMA = ("schema", "rules")  # the digests of the state's schema and of who may write its fields
 
@@ -52,6 +52,7 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
     for row in rows:
         if (contract := contracted([row])) is not None:
             law = replace(law, intent=contract)
+        record = record.model_copy(update={"queue": waited(record.queue, row)})
         judged = row.kind != "step" or row.state_patch is not None  # else in the row of its verdict
         if judged and (row.action is not None or row.state_patch is not None):
             found = _gated(row, record, law, artifacts)

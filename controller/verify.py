@@ -23,7 +23,7 @@ from contracts.readings import (
 )
 from contracts.record import Observation, Staged
 from contracts.text import cut, standing
-from contracts.verdicts import Evidence, Pending, Proven, Refuted, Unknown, Verified
+from contracts.verdicts import Asks, Evidence, Pending, Proven, Refuted, Unknown, Verified
 
 SHOWN = 8  # paths named in a sentence
 
@@ -144,7 +144,7 @@ def _files(
 
 
 def _finish(staged: Staged, after: Readings) -> Evidence:
-    """All checks, now, on a clean tree at this revision."""
+    """All checks, now, on a clean tree at this revision; what none of them proves is asked when they are green."""
     unknown = [item for item in after.items.values() if isinstance(item, UnknownReading)]
     if unknown:
         return Unknown(say=f"{unknown[0].name} could not be read: {unknown[0].why}")
@@ -167,7 +167,7 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
         text = "\n".join(row for row in red[0].text.split("\n") if row.strip() != red[0].why)
         shown = cut(f"{whys}\n{text}", 1200, artifact=red[0].artifact)
         return Refuted(code="finish.red", say=say, excerpt=shown)
-    return Proven()
+    return Asks(entry=staged.asks.asked(after.at, staged.secrets)) if staged.asks else Proven()
 
 
 # ---- what is told -----------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ def test_each_criterion_is_walked_back_to_its_evidence(tmp_path: Path) -> None:
     end = go(two, [A, B, finish()])
     assert end.outcome is Outcome.blocked and "no check proves [3] It reads well." in end.record.halt.say
     entry = waiting(two)
-    assert entry.kind == "approval" and entry.basis["head"] == end.record.head and "intent" in entry.basis
+    assert entry.kind == "finish" and entry.basis["head"] == end.record.head and "intent" in entry.basis
     say(two, entry, why="it does")
     end = go(two, [])
     assert end.outcome is Outcome.completed and end.record.spent.launches == 3

@@ -60,5 +60,5 @@ def test_the_worked_example(tmp_path: Path) -> None:
     )
     assert '"request_change"' in said["controller explain --source /intent/constraints/1"]
     assert "no check proves [kind]" in said["controller run"] and "+ Emoji." in said["controller run"]
-    assert "controller approve a6" in said["controller run --accept-new-intent"], "asked once more"
+    assert "controller approve f6" in said["controller run --accept-new-intent"], "asked once more"
     assert "not provable by a check: [kind] It sounds kind." in said["controller run"]
