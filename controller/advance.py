@@ -23,7 +23,6 @@ from contracts.record import (
     Staged,
 )
 from contracts.reply import Usage
-from contracts.secret_scan import redact_json
 from contracts.text import cut
 from contracts.verdicts import (
     Allow,
@@ -145,8 +144,8 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         extra={"entry": change.entry} if change.entry else {},
         retry_count=before.rejections,
         **audit.launched(change.launch),
-        state_patch=_without(change, "state_patch"),
-        action=_without(change, "action"),
+        state_patch=audit.part(change.transition, "state_patch"),
+        action=audit.part(change.transition, "action"),
         patch_bytes=audit.size(audit.part(change.transition, "state_patch")),
         digests=before.digests,
         durations=change.took,
@@ -180,12 +179,6 @@ def _allowed(
         return record, row.model_copy(update={"outcome": str(halt.outcome)})
     record = record.model_copy(update={"staged": staged, "failures": 0, "progress": progress})
     return modes.taken(record, row)
-
-
-def _without(change: Gated, key: str) -> Any:
-    """A part of the reply for the audit; of a refused one without secrets."""
-    part = audit.part(change.transition, key)
-    return redact_json(part) if isinstance(change.verdict, Reject) else part
 
 
 def _rejected(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from contracts.base import JsonObject
 from contracts.fields import places
 from contracts.merge import Path
+from contracts.redact import Redactor
+from contracts.secret_scan import redact_json
 from contracts.veil import cleared, hidden, veiled, without_echo
-from contracts.verdicts import Gated, Reject
+from contracts.verdicts import Allow, Confirm, Gated, Reject
 
 Secrets = tuple[Path, ...]
 
@@ -18,16 +22,20 @@ def heard(transition: JsonObject | None, secrets: Secrets) -> JsonObject | None:
     return transition | {"state_patch": without_echo(transition["state_patch"], secrets)}
 
 
-def conceal(gated: Gated, secrets: Secrets) -> Gated:
-    """The verdict with its reply and what it quotes of it without the values of secret fields. A transition that
-    was allowed keeps them: they become Σ."""
+def conceal(gated: Gated, secrets: Secrets, redactor: Redactor) -> Gated:
+    """The verdict with its reply and what it quotes of it without the values of secret fields, and without every other
+    secret where the layers that refuse those did not let it pass. A transition that was allowed keeps the values: they
+    become Σ."""
+    if not isinstance(gated.verdict, Allow | Confirm):
+        gated = gated.model_copy(update={"transition": redact_json(gated.transition, redactor)})
+    if isinstance(gated.verdict, Reject):
+        gated = gated.model_copy(update={"verdict": _quoting(gated.verdict, redactor.redact_text)})
     patch = gated.transition.get("state_patch") if gated.transition else None
     if not isinstance(patch, dict) or not any(place for path in secrets for place in places(patch, path)):
         return gated
     values, verdict = hidden(patch, secrets), gated.verdict
     if isinstance(verdict, Reject):
-        said = {"say": cleared(verdict.say, values), "excerpt": cleared(verdict.excerpt, values)}
-        verdict = verdict.model_copy(update=said)
+        verdict = _quoting(verdict, lambda text: cleared(text, values))
     return gated.model_copy(
         update={
             "verdict": verdict,
@@ -35,3 +43,8 @@ def conceal(gated: Gated, secrets: Secrets) -> Gated:
             "reply_text": cleared(gated.reply_text, values),
         }
     )
+
+
+def _quoting(verdict: Reject, clear: Callable[[str], str]) -> Reject:
+    """What a rejection says and quotes, cleared."""
+    return verdict.model_copy(update={"say": clear(verdict.say), "excerpt": clear(verdict.excerpt)})

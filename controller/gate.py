@@ -57,16 +57,13 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
             counts=seen.counts,
             at=fresh.at,
         )
-        return conceal(told, task.schema.secrets)
+        return conceal(told, task.schema.secrets, task.redactor)
     transition = heard(reply.transition, task.schema.secrets)
     verdict = (
         _reply(record, fresh, reply) or hostile(record, fresh) or judge(record, seen, fresh, transition, task)
     )
     if isinstance(verdict, Reject) and verdict.code in UNWRITABLE:
         transition = None
-    if isinstance(verdict, Reject):  # what it quotes is shown in the next prompt
-        clear = task.redactor.redact_text
-        verdict = verdict.model_copy(update={"say": clear(verdict.say), "excerpt": clear(verdict.excerpt)})
     told = Gated(
         verdict=verdict,
         launch=facts(record, reply, task),
@@ -79,7 +76,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
         at=fresh.at,
     )
-    return conceal(told, task.schema.secrets)
+    return conceal(told, task.schema.secrets, task.redactor)
 
 
 def hostile(record: RunRecord, fresh: Readings) -> Stop | None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import anyio
-from anyio.abc import TaskGroup
 
-from contracts.errors import Interrupted, Moved, Temporary
+from contracts.errors import Moved, Temporary
 from contracts.outcomes import Outcome
 from contracts.record import Halt, RunRecord
 from contracts.verdicts import Decided
@@ -20,12 +17,12 @@ from controller.advance import asked_to_stop
 from controller.claim import claim, release, renewed
 from controller.commit import commit
 from controller.halts import stands
+from controller.interrupt import interrupted, interruptible
 from controller.opening import Options, opened, same_version
 from controller.rig import Rig
 from controller.step import step
 
 LOOKS = 10.0  # seconds between two looks at what people said, in a wait
-LONGEST_END = 28.0  # seconds from the first signal until the process ends, whatever is still running
 
 
 @dataclass(frozen=True)
@@ -55,21 +52,13 @@ async def _run(rig: Rig, options: Options, after_step: Callable[[RunRecord], Non
         rig.watch.note(notice)
     rig.task = replace(rig.task, agent=rig.agent.profile)  # with what the preflight learned, as the version
     rig.hold = True
-    ended: list[Outcome] = []
-    late: Halt | None = None
+    late: list[Halt | None] = [None]
+
+    async def work() -> None:
+        late[0] = await _steps(await opened(rig, options), rig, options, after_step)
+
     try:
-        async with anyio.create_task_group() as group:
-            work = anyio.CancelScope()
-            group.start_soon(_interrupted, group, work, ended, rig)
-            with work:
-                record = await opened(rig, options)
-                late = await _steps(record, rig, options, after_step)
-            group.cancel_scope.cancel()
-    except BaseExceptionGroup as several:
-        first: BaseException = several
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from first.__cause__
+        ended = await interruptible(rig, work)
     finally:
         with anyio.CancelScope(shield=True):
             try:
@@ -78,11 +67,10 @@ async def _run(rig: Rig, options: Options, after_step: Callable[[RunRecord], Non
                 await rig.agent.close()
     stored = await rig.store.load(rig.task.task.name)
     if stored is None:
-        number = signal.SIGINT if Outcome.interrupted in ended else signal.SIGTERM
-        raise Interrupted("ended before the run was opened: nothing was changed", number)
-    if late is not None and not ended:
-        return End(stored, late.outcome, late)
-    return End(stored, ended[0] if ended else stored.outcome)
+        raise interrupted(ended or Outcome.terminated, "ended before the run was opened: nothing was changed")
+    if late[0] is not None and not ended:
+        return End(stored, late[0].outcome, late[0])
+    return End(stored, ended or stored.outcome)
 
 
 async def _early(rig: Rig, options: Options) -> End | None:
@@ -161,25 +149,3 @@ def _grows(record: RunRecord) -> bool:
         return bool(record.staged.files)
     action = record.approved.transition.get("action") if record.approved else None
     return isinstance(action, dict) and str(action["args"].get("at", "")).startswith("/schema/")
-
-
-async def _interrupted(group: TaskGroup, work: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:
-    """The first INT or TERM ends the step at once (children included); the second ends the process, and so does
-    time, whatever still hangs then: the next call finds it half-done and looks."""
-    try:
-        receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
-        with receiver as signals:
-            async for number in signals:
-                if ended:
-                    await _end_now(rig, number, 0)
-                ended.append(Outcome.interrupted if number == signal.SIGINT else Outcome.terminated)
-                work.cancel()
-                group.start_soon(_end_now, rig, number, LONGEST_END)
-    except RuntimeError:  # not the main thread: the host program handles its own signals
-        await anyio.sleep_forever()
-
-
-async def _end_now(rig: Rig, number: int, delay: float) -> None:
-    await anyio.sleep(delay)
-    rig.end_now()
-    os._exit(128 + number)

@@ -1,8 +1,9 @@
 """The descendants of a child: found, ended and named, own-session grandchildren included.
 
 Linux: this process becomes the reaper of orphans, so that whatever a child leaves behind shows up below us in
-/proc, where its process group, its session or the marker in its environment says whose it was. Elsewhere only
-the process group is known.
+/proc, where its process group, its session or the marker in its environment says whose it was. One that wiped its
+environment is known by that, where this process has said that it starts no other children (`sole_parent`). Elsewhere
+only the process group is known.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
+CHILD = "SKILL_STATE_CHILD_"  # begins a name in the environment of every child that we start
 _STAT = re.compile(rb"(\d+) \((.*)\) (\S) (\d+) (\d+) (\d+) ", re.DOTALL)
 
 
@@ -40,6 +42,15 @@ def adopt_orphans() -> None:
     """Orphaned descendants become children of this process (Linux; elsewhere nothing happens)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+_sole = False
+
+
+def sole_parent() -> None:
+    """This process starts no child but with CHILD in its environment: what it adopts without is a child's, too."""
+    global _sole
+    _sole = True
 
 
 def process_started(pid: int) -> str:
@@ -112,14 +123,19 @@ def _closure(table: dict[int, Process], roots: set[int]) -> list[Process]:
 
 
 def left_behind(pid: int, marker: str, known: Iterable[Process] = ()) -> list[Process]:
-    """What is left of the child `pid`: its group, its session, adopted orphans that carry `marker`, those
-    `known` from before, and everything below them. Never the child itself, never this process."""
+    """What is left of the child `pid`, which is not reaped yet: its group, its session, adopted orphans that carry
+    `marker` or have wiped every one, those `known` from before, and everything below them. Never the child itself,
+    never this process."""
     table, me = processes(), os.getpid()
+    since = table[pid].started if pid in table else None
     mine = {
         each.pid
         for each in table.values()
         if each.pid not in (pid, me)
-        and (pid in (each.group, each.session) or (each.parent == me and _marked(each.pid, marker)))
+        and (
+            pid in (each.group, each.session)
+            or (each.parent == me and (_marked(each.pid, marker) or _wiped(each, since)))
+        )
     }
     mine |= {each.pid for each in known if (now := table.get(each.pid)) and now.started == each.started}
     mine -= {pid, me}
@@ -131,6 +147,22 @@ def _marked(pid: int, marker: str) -> bool:
         return f"{marker}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
+
+
+def _wiped(process: Process, since: int | None) -> bool:
+    """Whether an adopted process that began after `since` has an environment without any of our marks. Looked at twice:
+    one that is just being started has none for a moment, or still that of this process."""
+    if not _sole or process.zombie or since is None or process.started < since:
+        return False
+    for pause in (0.005, 0.0):
+        try:
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+            if CHILD.encode() in environ or environ == Path("/proc/self/environ").read_bytes():
+                return False
+        except OSError:
+            return False
+        time.sleep(pause)
+    return True
 
 
 def kill_tree(pid: int) -> None:

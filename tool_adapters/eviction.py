@@ -16,11 +16,11 @@ from pathlib import Path
 
 import psutil
 
-from tool_adapters.descendants import Process, below, process_started, processes
+from tool_adapters.descendants import CHILD, Process, below, process_started, processes
 
 _GRACE = 1.0  # seconds after TERM
 _PATIENCE = 5.0  # seconds after KILL
-_MARK = re.compile(rb"(?:^|\0)SKILL_STATE_CHILD_\w+=([^\0]*)")
+_MARK = re.compile(rb"(?:^|\0)%s\w+=([^\0]*)" % CHILD.encode())
 
 
 def evict(pid: int, started: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from contracts.errors import ConfigError, Lost, Permanent, Temporary, Unavailabl
 from contracts.repository import FileStat, Hit, Position, Status
 from tool_adapters import gitformat
 from tool_adapters.bounded import Bounded
-from tool_adapters.descendants import this_mark
+from tool_adapters.descendants import CHILD, this_mark
 from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import ENVIRONMENT, OPTIONS, Signature, overrides, signature, sources
 from tool_adapters.gitposition import Positions
@@ -125,7 +125,7 @@ class Engine:
         ok: Collection[int],
         sink: Bounded | None,
     ) -> bytes:
-        env = {**ENVIRONMENT, "SKILL_STATE_CHILD_git": this_mark(), "GIT_DIR": str(place.own), **extra}
+        env = {**ENVIRONMENT, f"{CHILD}git": this_mark(), "GIT_DIR": str(place.own), **extra}
         if place.root is not None:
             env["GIT_WORK_TREE"] = str(place.root)
         with self._guard:

@@ -28,6 +28,7 @@ import anyio.to_thread
 from contracts.ports import Artifacts, Captured, Ran, Settle
 from contracts.redact import Redactor
 from tool_adapters.descendants import (
+    CHILD,
     Process,
     adopt_orphans,
     below,
@@ -227,7 +228,7 @@ class _Child:
     ) -> None:
         self._runner, self._argv, self._cwd, self._env = runner, argv, cwd, env
         self._timeout, self._idle, self._settle = timeout, idle, settle
-        self._marker = f"SKILL_STATE_CHILD_{secrets.token_hex(6)}"
+        self._marker = CHILD + secrets.token_hex(6)
         self._stop = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd: int | None = None

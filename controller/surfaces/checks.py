@@ -8,6 +8,7 @@ import orjson
 
 from contracts.readings import CheckReading, UnknownReading
 from controller.assemble import assemble
+from controller.interrupt import unless_interrupted
 from controller.opening import read_checks
 from controller.surfaces.locate import load, wait_for
 from controller.surfaces.progress import for_stderr
@@ -20,7 +21,7 @@ def checks(task: Path | None, as_json: bool) -> int:
     loaded, shown = load(task), for_stderr()
     try:
         rig = watched(assemble(loaded, watch=shown))
-        record, readings = wait_for(lambda: read_checks(rig))
+        record, readings = wait_for(lambda: unless_interrupted(rig, lambda: read_checks(rig)))
     finally:
         shown.close()
     found = {

@@ -30,6 +30,7 @@ from controller.surfaces.who import who
 from controller.surfaces.words import command, money, plain
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.preview import preview
+from tool_adapters.descendants import sole_parent
 
 NOT_PLANNED = REFUTED = 3
 
@@ -41,6 +42,7 @@ def plan(task: Path | None, *, agent: str | None, as_json: bool) -> int:
     refuse_lost(loaded)
     watch = for_stderr()
     try:
+        sole_parent()
         rig = assemble(loaded, agent=agent, watch=watch)
         assert isinstance(rig.actions, Tools)
         context = rig.actions.context

@@ -9,6 +9,7 @@ from contracts.readings import EVERYTHING, CommandReading
 from controller import opening
 from controller.assemble import assemble
 from controller.claim import claim
+from controller.interrupt import unless_interrupted
 from controller.refresh import refresh
 from controller.rig import Rig
 from controller.surfaces.locate import wait_for
@@ -31,7 +32,8 @@ def prove_checks(loaded: LoadedTask) -> Proved:
     Unavailable for a check that can't be read."""
     shown = for_stderr()
     try:
-        return wait_for(lambda: _proved(watched(assemble(loaded, watch=shown)), shown))
+        rig = watched(assemble(loaded, watch=shown))
+        return wait_for(lambda: unless_interrupted(rig, lambda: _proved(rig, shown)))
     finally:
         shown.close()
 

@@ -33,6 +33,7 @@ from controller.surfaces.watched import watched
 from controller.surfaces.who import who
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
+from tool_adapters.descendants import sole_parent
 
 MOVES = 32  # times that a call is assembled anew
 Until = Literal["waiting", "deadline", "blocked"]
@@ -123,6 +124,7 @@ def unheard() -> None:
 
 def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
     """The rig, telling `reporter` what goes on. Raises ConfigError, with what mends it."""
+    sole_parent()
     return watched(assemble(loaded, agent=agent, watch=reporter))
 
 

@@ -72,6 +72,28 @@ def test_the_state_holds_no_secret(world: World) -> None:
     assert TOKEN.encode() not in everything(world)
 
 
+PASSWORD = "correct horse battery 7"  # like no pattern: known only because a child gets it
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        edit("src/a.txt", "old", f"new {PASSWORD}"),
+        action("read_files", {"files": [{"path": "src/a.txt"}]}, notes={"k": PASSWORD}),
+        action("read_files", {"files": [{"path": "src/a.txt"}], PASSWORD: 1}),
+        {"state_patch": {"nope": PASSWORD}, "action": {"tool": PASSWORD, "args": {}}},
+    ],
+    ids=["edit", "state", "key", "tool"],
+)
+def test_a_known_secret_in_a_refused_reply_is_stored_and_shown_nowhere(
+    world: World, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    monkeypatch.setattr("controller.assemble.given", lambda *_: {"PASSWORD": PASSWORD})
+    go(world, [answer, edit("src/a.txt", "old", "new")])
+    assert any(row.validator_result not in ("allowed", "proven", "", None) for row in rows(world))
+    assert PASSWORD.encode() not in everything(world)
+
+
 def test_what_a_command_plants_is_undone(world: World) -> None:
     go(world, [action("run", {"command": "plant"}), edit("src/a.txt", "old", "new")])
     assert "evidence.secret" in world.prompts[1]

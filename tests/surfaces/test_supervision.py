@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -110,6 +112,49 @@ def test_what_is_left_running_is_ended_and_said(shell: Shell) -> None:
     assert prompt.count(f"left running and ended: {LONG}") >= 1, "the authority"
     assert "left running and ended: " in prompt.partition("=== OBSERVATION")[2], "the command"
     assert f"check lefty: green: exit 0 left running and ended: {LONG}" in step_prompt(shell, 3)
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        for each in range(3): os.dup2(null, each)
+        os.execve("/bin/sleep", ["sleep", "SECONDS"], {})
+    os._exit(0)
+os.wait()
+time.sleep(0.2)
+""".replace("SECONDS", LONG.split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the process group is known elsewhere")
+def test_a_daemon_of_the_agent_with_an_empty_environment_is_ended_and_said(shell: Shell) -> None:
+    shell.task(*POLITE)
+    agent = shell.home / "agent.py"
+    agent.write_text(DAEMON + agent.read_text())
+    ran = shell("run", "--steps", "1")
+    assert gone(LONG), ran.err
+    assert "left running and ended:" in ran.err and LONG in ran.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("words", [("checks",), ("validate", "--prove-checks")], ids=["checks", "validate"])
+def test_a_signal_ends_what_checks_have_started(shell: Shell, words: tuple[str, ...], number: int) -> None:
+    shell.task(*POLITE)
+    task = shell.repo / "task.yaml"
+    begun = shell.home / "begun"
+    slow = f"  - {{name: slow, role: guard, run: 'touch {begun}; ({LONG} &); {LONG}', pins: []}}\n"
+    text = task.read_text().replace("checks:\n", "checks:\n" + slow)
+    task.write_text(text)
+    at_work = shell.start(*words)
+    while not begun.exists():
+        assert at_work.poll() is None, at_work.communicate()
+        time.sleep(0.05)
+    at_work.send_signal(number)
+    out, err = at_work.communicate(timeout=60)
+    assert at_work.returncode == 128 + number, (out, err)
+    assert gone(LONG)
 
 
 MEASURED = """

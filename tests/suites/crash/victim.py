@@ -26,7 +26,7 @@ from typing import Any
 
 from contracts.ports import Lease
 from contracts.record import AuditRow, RunRecord
-from controller import act, claim, loop
+from controller import act, claim, interrupt
 from controller.assemble import Tools
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
@@ -198,7 +198,7 @@ def become(asked: Json) -> None:
     if asked.get("grace"):
         act.GRACE = asked["grace"]
     if asked.get("longest"):
-        loop.LONGEST_END = asked["longest"]
+        interrupt.LONGEST_END = asked["longest"]
     for name in asked.get("broken", ()):
         BROKEN[name]()
     if asked.get("log"):
