@@ -9,9 +9,10 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
+from contracts.answers import SECONDARY
 from contracts.errors import ConfigError, Permanent
 from contracts.ports import Given
-from reconcilers.http import SECONDARY, Later
+from reconcilers.http import Later
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import Message
-from email.utils import parsedate_to_datetime
 from typing import IO, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
+from contracts import answers
 from contracts.errors import ConfigError, Permanent, Temporary
 from contracts.text import line
 
@@ -30,10 +30,7 @@ CAP = 8 * 1024 * 1024  # bytes of one answer
 PAGES = 20
 PAUSES = (0.5, 1.0)  # seconds between the three tries
 SILENCE = 15.0  # seconds without a byte
-SECONDARY = 60.0  # what a limit that names no time asks for
-LONGEST = 24 * 3600.0  # beyond this no server is believed
 KEPT = 256  # answers kept for conditional requests
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Later(Temporary):
@@ -55,8 +52,7 @@ class Answer:
     @property
     def said(self) -> str:
         """The server's own word on a refusal, one line."""
-        told = self.body.get("message") if isinstance(self.body, dict) else None
-        return line(str(told), 120) if told else ""
+        return answers.word(self.body)
 
 
 class _Broken(Exception):
@@ -77,12 +73,12 @@ class Client:
 
     def __init__(self, base: str, headers: Mapping[str, str], *, secret: bool = False) -> None:
         parts = urlsplit(base)
-        if secret and parts.scheme != "https" and parts.hostname not in LOOPBACK:
-            raise ConfigError(f"{base}: a token is sent only over https", hint="write https://…")
+        if unsafe := answers.spoken(base, secret):
+            raise ConfigError(unsafe, hint="write https://…")
         self._base, self._origin = base.rstrip("/"), (parts.scheme, parts.netloc)
         self._headers = {"User-Agent": "skill-state-controller", **headers}
         # To this machine never by way of a proxy of the environment.
-        direct = [urllib.request.ProxyHandler({})] if parts.hostname in LOOPBACK else []
+        direct = [urllib.request.ProxyHandler({})] if parts.hostname in answers.LOOPBACK else []
         self._opener = urllib.request.build_opener(_Stay(), *direct)
         self._kept: OrderedDict[str, tuple[str, Answer]] = OrderedDict()
         self._quiet = (0.0, "")  # until when the server asked for silence, and why
@@ -111,7 +107,7 @@ class Client:
             found += items
             if answer.next is None:
                 if isinstance(total := told.get("total_count"), int) and total > len(found):
-                    raise Later(f"{path}: {len(found)} of {total} were sent", time.time() + SECONDARY)
+                    raise Later(f"{path}: {len(found)} of {total} were sent", time.time() + answers.SECONDARY)
                 return found
             if answer.next in seen or len(seen) + 1 >= PAGES:
                 why = "the pages lead in a circle" if answer.next in seen else f"more than {PAGES} pages"
@@ -132,7 +128,7 @@ class Client:
             if pause is None or time.monotonic() + pause >= deadline:
                 break
             time.sleep(pause)
-        raise Later(f"{self._shown(url)}: {last}", time.time() + SECONDARY)
+        raise Later(f"{self._shown(url)}: {last}", time.time() + answers.SECONDARY)
 
     def _hops(self, url: str, deadline: float) -> Answer:
         at = url
@@ -149,7 +145,7 @@ class Client:
     def _once(self, url: str, deadline: float) -> tuple[int, Message, bytes]:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise Later(f"{self._shown(url)}: no time left", time.time() + SECONDARY)
+            raise Later(f"{self._shown(url)}: no time left", time.time() + answers.SECONDARY)
         request = urllib.request.Request(url, headers=self._headers, method="GET")
         if kept := self._kept.get(url):
             request.add_header("If-None-Match", kept[0])
@@ -173,13 +169,13 @@ class Client:
         self._limits(url, status, headers, body)
         if status >= 500:
             if status == 503 and headers.get("Retry-After"):
-                raise Later(f"{self._shown(url)}: {status}", self._due(headers))
+                raise Later(f"{self._shown(url)}: {status}", answers.due(headers, time.time()))
             raise _Broken(f"status {status}")
         if status == 200 and (body is _NO_JSON or "json" not in headers.get("Content-Type", "")):
             raise _Broken("the answer is no JSON")
         if status not in range(400, 500) and status != 200:
             raise Permanent(f"{self._shown(url)}: status {status}")
-        answer = Answer(status, None if body is _NO_JSON else body, _next(url, headers.get("Link", "")))
+        answer = Answer(status, None if body is _NO_JSON else body, answers.next_page(url, headers))
         if status == 200 and (tag := headers.get("ETag")):
             self._kept[url] = (tag, answer)
             self._kept.move_to_end(url)
@@ -190,27 +186,15 @@ class Client:
     def _limits(self, url: str, status: int, headers: Message, body: Any) -> None:
         """Raises Later when the server refuses for a limit, primary or secondary; remembers it, and one that the
         next request would meet."""
-        told = str(body.get("message", "")).lower() if isinstance(body, dict) else ""
-        left = headers.get("X-RateLimit-Remaining", headers.get("RateLimit-Remaining"))
-        said = bool(headers.get("Retry-After")) or left == "0" or "rate limit" in told or "abuse" in told
-        if status == 429 or (status == 403 and said):
-            due = self._due(headers)
+        if answers.limited(status, headers, body):
+            due = answers.due(headers, time.time())
             self._quiet = (due, f"{self._shown(url)}: limited ({status})")
             raise Later(self._quiet[1], due)
-        if left == "0":
-            self._quiet = (self._due(headers), f"{self._shown(url)}: the hour's requests are used up")
-
-    def _due(self, headers: Message) -> float:
-        """When to ask again, by the server's clock where it tells the time, at most a day from now."""
-        now = _date(headers.get("Date", "")) or time.time()
-        delay = SECONDARY
-        if after := headers.get("Retry-After"):
-            delay = float(after) if after.strip().isdigit() else (_date(after) or now + SECONDARY) - now
-        elif (reset := headers.get("X-RateLimit-Reset", headers.get("RateLimit-Reset", ""))).isdigit() and (
-            headers.get("X-RateLimit-Remaining", headers.get("RateLimit-Remaining", "0")) == "0"
-        ):
-            delay = float(reset) - now
-        return time.time() + min(max(delay, 1.0), LONGEST)
+        if answers.used_up(headers):
+            self._quiet = (
+                answers.due(headers, time.time()),
+                f"{self._shown(url)}: the hour's requests are used up",
+            )
 
     def _shown(self, url: str) -> str:
         parts = urlsplit(url)
@@ -220,9 +204,7 @@ class Client:
 def good(answer: Answer, path: str) -> Answer:
     """The answer when it is a good one. Raises Permanent with the status and the server's word."""
     if answer.status != 200:
-        why = {401: "the token is refused", 403: "no access", 404: "not found, or no access"}
-        told = f"status {answer.status}" + (f", {why[answer.status]}" if answer.status in why else "")
-        raise Permanent(f"{path}: {told}" + (f": {answer.said}" if answer.said else ""))
+        raise Permanent(f"{path}: {answers.refusal(answer.status, answer.body)}")
     return answer
 
 
@@ -263,19 +245,3 @@ def moment(text: str) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
-
-
-def _date(text: str) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, TypeError):
-        return None
-
-
-def _next(url: str, link: str) -> str | None:
-    """The address of the next page in a Link header."""
-    for part in link.split(","):
-        address, _, rest = part.strip().partition(">")
-        if address.startswith("<") and 'rel="next"' in rest:
-            return urljoin(url, address[1:])
-    return None
