@@ -63,7 +63,7 @@ def _fail(error: BaseException) -> None:
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # usage, as the parser says it: exit 2
         error.show()
         sys.exit(error.exit_code)
-    from controller.surfaces.failures import exit_code, explained
+    from controller.surfaces.failures import explained
     from controller.surfaces.words import plain
 
     runtime = Path(".agent-runtime")
@@ -72,8 +72,8 @@ def _fail(error: BaseException) -> None:
     if call.json_lines:
         from controller.surfaces.events import failed_line
 
-        print(failed_line(outcome, said))
-    sys.exit(exit_code(outcome))
+        print(failed_line(outcome, said, call.exit_code(outcome)))
+    sys.exit(call.exit_code(outcome))
 
 
 def _version(wanted: bool) -> None:

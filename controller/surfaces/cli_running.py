@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from contracts.outcomes import Outcome
 from controller.surfaces.arguments import AgentName, Json, Task, TaskOption
-from controller.surfaces.call import call
+from controller.surfaces.call import MAY_BE_ZERO, call
 
 
 def add(app: typer.Typer) -> None:
@@ -102,13 +104,39 @@ def run(
             show_default=False,
         ),
     ] = None,
+    exit_zero_on: Annotated[
+        str,
+        typer.Option(
+            "--exit-zero-on",
+            metavar="OUTCOME,…",
+            help=f"exit 0 also for these outcomes, of {', '.join(MAY_BE_ZERO)}",
+            show_default=False,
+        ),
+    ] = "",
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="write JUnit XML there", show_default=False)
+    ] = None,
+    github: Annotated[
+        bool,
+        typer.Option("--github", help="write the job summary, annotations and outputs of GitHub Actions"),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Carry the task through, or go on where it stands."""
     from controller.surfaces.run import Asked, run
 
-    call.json_lines = as_json
-    return run(task, Asked(agent, new, retry, accept, steps, until, deadline, as_json))
+    call.json_lines, call.zero = as_json, _zero(exit_zero_on)
+    return run(task, Asked(agent, new, retry, accept, steps, until, deadline, as_json, junit, github))
+
+
+def _zero(said: str) -> frozenset[Outcome]:
+    """The outcomes that `--exit-zero-on` names."""
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    if wrong := [name for name in names if name not in MAY_BE_ZERO]:
+        raise typer.BadParameter(
+            f"{wrong[0]!r} is none of {', '.join(MAY_BE_ZERO)}", param_hint="--exit-zero-on"
+        )
+    return frozenset(map(Outcome, names))
 
 
 def step(task: Task = None, agent: AgentName = None, as_json: Json = False) -> int:

@@ -19,6 +19,7 @@ from contracts.errors import (
     Unavailable,
     of_disk,
 )
+from contracts.events import Ended
 from contracts.outcomes import EXIT_CODES, Outcome
 
 # The first class that holds is the one: Lost is a Busy.
@@ -69,6 +70,13 @@ def explained(error: BaseException, runtime: Path | None, debug: bool) -> tuple[
     return outcome, f"internal error: {what} (traceback in {_kept(trace, runtime)})"
 
 
+def failure(error: BaseException) -> Ended:
+    """What is reported of a call that ended by an exception; a bug without what it may have held."""
+    outcome, known = outcome_of(error), _of_files(error) or error
+    said = str(known) if isinstance(known, ControllerError) else type(error).__name__
+    return Ended(outcome=outcome, exit=EXIT_CODES[outcome], say=said)
+
+
 def _kept(trace: str, runtime: Path | None) -> str:
     """Where the traceback was written: beside the store when there is one, else in the temporary folder."""
     folder = runtime / "errors" if runtime is not None and runtime.is_dir() else None
@@ -82,7 +90,3 @@ def _kept(trace: str, runtime: Path | None) -> str:
     except OSError:
         sys.stderr.write(trace)
         return "the lines above"
-
-
-def exit_code(outcome: Outcome) -> int:
-    return EXIT_CODES[outcome]

@@ -13,22 +13,25 @@ from pathlib import Path
 from typing import Literal
 
 from contracts.errors import ConfigError, ControllerError, Moved, NoRoom, Temporary
-from contracts.events import Begun, Ended, Event, Note
+from contracts.events import Begun, Ended, Event, Note, StepEnded
 from contracts.record import RunRecord
 from controller import loop
 from controller.assemble import assemble
 from controller.deadline import Deadline
 from controller.opening import PATIENCE, Options
 from controller.rig import Rig
+from controller.surfaces.call import call
 from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
-from controller.surfaces.events import ended, ending, step_ended
+from controller.surfaces.events import ended, ending, json_line, step_ended
+from controller.surfaces.failures import failure
 from controller.surfaces.grown import taken_over
 from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
 from controller.surfaces.progress import Lines, for_stderr, in_ci
 from controller.surfaces.repair import refuse_lost
+from controller.surfaces.reports import Reports
 from controller.surfaces.watched import watched
 from controller.surfaces.who import who
 from controller.surfaces.words import plain
@@ -46,6 +49,7 @@ class Reporter(Lines):
     def __init__(self, shown: Lines, as_json: bool) -> None:
         super().__init__(shown.stream)
         self.shown, self.as_json = shown, as_json
+        self.steps: list[StepEnded] = []
         self.phase, self.output, self.close = shown.phase, shown.output, shown.close  # type: ignore[method-assign]
 
     def note(self, line: str) -> None:
@@ -53,11 +57,13 @@ class Reporter(Lines):
         self.tell(Note(say=line))
 
     def tell(self, event: Event) -> None:
-        """An event on stdout, with --json."""
+        """An event: on stdout, with --json."""
+        if isinstance(event, StepEnded):
+            self.steps.append(event)
         if not self.as_json:
             return
         try:
-            print(event.model_dump_json(), flush=True)
+            print(json_line(event), flush=True)
         except BrokenPipeError:
             unheard()
             raise KeyboardInterrupt from None  # nobody listens any more: the run ends as by Ctrl-C
@@ -75,6 +81,8 @@ class Asked:
     until: Until | None = None
     deadline: str | None = None
     as_json: bool = False
+    junit: Path | None = None
+    github: bool = False
 
     def options(self) -> Options:
         """The same for the loop. A wait ends the call, or is slept through: none of it with `until: waiting` and in CI,
@@ -97,17 +105,18 @@ class Asked:
 
 
 def run(task: Path | None, asked: Asked) -> int:
-    """Run the task to an outcome, or as far as `asked` says. Returns the exit code. Raises ControllerError."""
-    options, loaded, path = asked.options(), load(task), task_path(task)
-    refuse_lost(loaded)
-    reporter = Reporter(for_stderr(), asked.as_json)
+    """Run the task to an outcome, or as far as `asked` says, and report it. Returns the exit code. Raises
+    ControllerError."""
+    reporter, reports = Reporter(for_stderr(), asked.as_json), Reports(asked.junit, asked.github)
     try:
-        for where, hint in untouched(loaded):
-            raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
-        again = partial(assembled, loaded, asked.agent, reporter)
-        told = wait_for(lambda: _worked(again, loaded, path, reporter, options))
+        told = _told(task, asked, reporter)
+    except BaseException as error:
+        reports.write(failure(error), reporter.steps)
+        raise
     finally:
         reporter.close()
+    told = told.model_copy(update={"exit": call.exit_code(told.outcome)})
+    reports.write(told, reporter.steps)
     reporter.tell(told)
     if not asked.as_json:
         try:
@@ -115,6 +124,15 @@ def run(task: Path | None, asked: Asked) -> int:
         except BrokenPipeError:
             unheard()
     return told.exit
+
+
+def _told(task: Path | None, asked: Asked, reporter: Reporter) -> Ended:
+    options, loaded, path = asked.options(), load(task), task_path(task)
+    refuse_lost(loaded)
+    for where, hint in untouched(loaded):
+        raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
+    again = partial(assembled, loaded, asked.agent, reporter)
+    return wait_for(lambda: _worked(again, loaded, path, reporter, options))
 
 
 def unheard() -> None:

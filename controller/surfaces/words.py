@@ -76,7 +76,15 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}es" if word.endswith(("s", "ch")) else f"{count:,} {word}s"
 
 
+# What has no width: a log's parser may look through it to what stands behind.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164\ufe00-\ufe0f\uffa0"
+    "\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+
+
 def plain(text: str) -> str:
-    """Text that does nothing but stand there: no control characters, no line that a CI log would take as a
-    command (`::set-output…`, `##[error]`)."""
-    return re.sub(r"(?m)^([ \t]*)(::|##\[)", r"\1: \2", clean(text))
+    """Text that does nothing but stand there: no control characters, nothing that a CI's log would take for a command:
+    `::set-output…` at the start of a line, whatever blanks are before it, `##[error]` or `##vso[…]` anywhere."""
+    seen = _UNSEEN.sub("", clean(text))
+    return re.sub(r"##(?=\w*\[)", "## ", re.sub(r"(?m)^([^\S\n]*)::", r"\1: ::", seen))

@@ -69,5 +69,13 @@ def test_no_colour_when_told_so(shell: Shell) -> None:
 def test_what_a_ci_log_would_take_for_a_command() -> None:
     assert (
         plain("a\n  ::set-output name=x::y\n##[error]no\x1b[31mred\u202e")
-        == "a\n  : ::set-output name=x::y\n: ##[error]nored"
+        == "a\n  : ::set-output name=x::y\n## [error]nored"
     )
+    # A runner trims any blank, looks through what has no width, and finds the older form anywhere in a line.
+    for hidden in ("\u00a0", "\u3000", "\u200b", "\u00ad \ufeff", "\t\u2060"):
+        assert not plain(f"{hidden}::add-mask::x").strip().startswith("::"), hidden
+    assert (
+        plain("said: ##[add-mask]x ##vso[task.x]y #\u200b#[z]")
+        == "said: ## [add-mask]x ## vso[task.x]y ## [z]"
+    )
+    assert plain("std::vector, a::b and ## a heading") == "std::vector, a::b and ## a heading"
