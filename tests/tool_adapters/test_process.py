@@ -189,7 +189,7 @@ def test_processes_of_others_are_left_alone(tmp_path: Path) -> None:
             each.wait()
 
 
-@pytest.mark.parametrize("pid", [-1, 0, 1, os.getpid(), os.getppid()])
+@pytest.mark.parametrize("pid", [-1, 0, 1, os.getpid(), os.getppid()], ids=["-1", "0", "1", "self", "parent"])
 def test_foreign_groups_are_never_signalled(pid: int) -> None:
     assert not descendants.signal_group(pid, 0) or os.getpgid(pid) == pid != os.getpgrp()
     assert not descendants.signal_group(1, 0)
