@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from contracts.errors import ConfigError, Lost, Permanent, Temporary, Unavailable
@@ -207,7 +208,17 @@ class ReadOnlyRepo:
         """See GitReader. One process; writes nothing, not even a refreshed index."""
         flags = ("--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
         args = (*flags, "--untracked-files=all", "--ignore-submodules=dirty")
-        return gitformat.status(self.engine.run("status", *args))
+        found = gitformat.status(self.engine.run("status", *args))
+        return replace(found, untracked=(*found.untracked, *self._planted()))
+
+    def _planted(self) -> tuple[str, ...]:
+        """Repositories in the folders of a linked worktree, which git itself overlooks: a check that runs git there
+        would see them and not the work."""
+        place = self.engine.place()
+        if place.root is None or place.own == place.common:
+            return ()
+        inside = (f"{folder}/.git" for folder in self._positions.folders())
+        return tuple(sorted(f"{path}/" for path in inside if os.path.lexists(place.root / path)))
 
     def rev(self, name: str) -> str | None:
         """See GitReader. No process where a branch's own file says it."""

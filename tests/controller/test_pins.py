@@ -9,9 +9,10 @@ import orjson
 import pytest
 
 from contracts.checks import Check
+from contracts.outcomes import Outcome
 from controller.pins import RUNNER_CONFIG, pins
 from tests.controller.test_step import go, world
-from tests.controller.world import TASK, World, action
+from tests.controller.world import TASK, World, action, finish
 
 __all__ = ["world"]
 
@@ -58,3 +59,21 @@ def test_caches_that_a_command_leaves_are_not_committed(tmp_path: Path) -> None:
     world = World(tmp_path / "r", task=task)
     go(world, [action("run", {"command": "mess"})], limit=1)
     assert "pycache" not in world.git("ls-tree", "-r", "--name-only", "skill-state/tidy")
+
+
+@pytest.mark.parametrize(
+    "plant", ["git init -q src", "echo gitdir: /nowhere > src/.git"], ids=["folder", "file"]
+)
+def test_a_repository_planted_where_a_check_looks_is_taken_away(tmp_path: Path, plant: str) -> None:
+    """`git grep` there finds nothing: the goal would be green, and nothing done."""
+    goal = '{name: no-old, role: goal, run: "cd src && git grep -q old", pass_exit: [1, 128]}'
+    lines = [f"  - {goal}" if "no-old" in line else line for line in TASK.splitlines()]
+    task = (
+        "\n".join(lines).replace("checks:", f'    plant: {{run: "{plant}"}}\nchecks:', 1)
+        + "\nbudgets: {steps: 2}\n"
+    )
+    world = World(tmp_path / "r", task=task)
+    end = go(world, [action("run", {"command": "plant"}), finish()])
+    assert "src/.git" in world.prompts[1] and "put back" in world.prompts[1]
+    assert end.outcome is not Outcome.completed
+    assert not (world.worktree / "src/.git").exists()

@@ -190,6 +190,7 @@ def test_files_of_the_task_folder_are_found(tmp_path: Path) -> None:
     [
         ({}, "needs `run:`"),
         ({"run": ["no-such-program-here"]}, "no program"),
+        ({"run": ["cat", "no-such-agent.py"]}, "no file .no-such-agent.py. beside the task"),
         ({"run": ["cat"], "options": {"env": ["NOT_SET"]}}, "NOT_SET is not set"),
         ({"run": ["cat"], "options": {"envs": []}}, "unknown option 'envs'"),
         ({"run": ["cat"], "api_key_env": "K"}, "api_key_env"),

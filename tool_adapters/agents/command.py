@@ -41,6 +41,7 @@ from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import resolve
 
 MOST_USD = 1_000_000  # of one launch: more is no cost but a mistake, and so unknown
+SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")  # a word that ends so is a file of the task's folder
 # Noise with more opening braces than this is no noise around a reply.
 MOST_CANDIDATES = 2_000
 
@@ -92,6 +93,12 @@ class Command:
             raise ConfigError(
                 f"agent {settings.name}: no program {argv[0]!r}", hint="mend `run:` or the PATH"
             )
+        for word in argv[1:]:
+            if word.endswith(SCRIPTS) and len(word.split()) == 1 and not Path(word).is_file():
+                raise ConfigError(
+                    f"agent {settings.name}: there is no file {word!r} beside the task",
+                    hint="write it (docs/agents.md says what it gets and gives), or mend `run:`",
+                )
         return []
 
     async def ask(self, prompt: Prompt) -> AgentReply:
