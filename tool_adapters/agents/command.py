@@ -41,7 +41,8 @@ from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import resolve
 
 MOST_USD = 1_000_000  # of one launch: more is no cost but a mistake, and so unknown
-SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")  # a word that ends so is a file of the task's folder
+# A word that ends so is a file of the task's folder.
+SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
 # Noise with more opening braces than this is no noise around a reply.
 MOST_CANDIDATES = 2_000
 
