@@ -193,6 +193,13 @@ class Halt(Frozen):
     entry: str = ""
 
 
+class Looked(Frozen):
+    """Where the base was when the goals of a finished run were looked at there last, and whether all were green."""
+
+    base: str
+    green: bool
+
+
 class RunRecord(Frozen):
     """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
     `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and
@@ -200,7 +207,7 @@ class RunRecord(Frozen):
     (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the
     entries of the state that may be let go of. `intent` is the user's contract as approved changes left it (None: as
     the task has it); `said` what people said since the last audit row. `confirmed` (mode `dual`) is as much of the
-    state as evidence has shown, None where that is all of it."""
+    state as evidence has shown, None where that is all of it. `looked` is of a finished run that may be repeated."""
 
     format: int = FORMAT
     task: str
@@ -230,6 +237,7 @@ class RunRecord(Frozen):
     checks: dict[str, CheckState] = {}
     printed: dict[str, Printed] = {}
     halt: Halt | None = None
+    looked: Looked | None = None
     digests: dict[str, str] = {}
     rows: int = 0
     chain: str = ""

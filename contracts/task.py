@@ -155,7 +155,8 @@ class Task(Frozen):
     )
     store: StoreChoice = Field(default_factory=StoreChoice, description="where the record is kept")
     repeat: Literal["never", "on-change"] = Field(
-        default="never", description="on-change: open a new run when a goal is red again at the current base"
+        default="never",
+        description="on-change: open the next run when a goal is red again at the current base",
     )
 
     @field_validator("checks")

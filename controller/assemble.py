@@ -168,7 +168,6 @@ def accepted(task: Task) -> None:
     """What the grammar knows and this version can't do yet is refused by name, never ignored. Raises
     ConfigError."""
     refused = [
-        (task.repeat != "never", "repeat: on-change", "write `repeat: never`, and use `run --new`"),
         (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
     ]
     for wanted, what, hint in refused:

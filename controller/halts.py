@@ -34,13 +34,13 @@ def lifting(record: RunRecord, task: Task, *, retry: bool, now: float) -> str:
 
 
 def stands(record: RunRecord, task: Task, digests: Mapping[str, str], now: float) -> bool:
-    """Whether a call without any option leaves `record` as it is, whatever the world says: it is finished, or halted by
-    what only time, a person or an edit lifts, and none of them has."""
-    if record.finished:
-        return task.repeat == "never"
+    """Whether a call without any option leaves `record` as it is, whatever the world says: it is finished and not to be
+    repeated, or halted by what only time, a person or an edit lifts, and none of them has."""
     halt = record.halt
     if halt is None or not record.closed(now):
         return False
+    if record.finished:
+        return True
     if halt.outcome is Outcome.waiting:
         return True
     same = all(record.digests.get(name, each) == each for name, each in digests.items())

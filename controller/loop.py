@@ -14,6 +14,7 @@ from contracts.outcomes import Outcome
 from contracts.record import Halt, RunRecord
 from contracts.verdicts import Decided
 from controller.advance import asked_to_stop
+from controller.again import unchanged
 from controller.claim import claim, release, renewed
 from controller.commit import commit
 from controller.halts import stands
@@ -78,8 +79,10 @@ async def _early(rig: Rig, options: Options) -> End | None:
     Temporary where the deadline is over and there is no run."""
     if options.new or options.retry or options.accept:
         return None
-    record = await rig.store.load(rig.task.task.name)
-    if record is not None and stands(record, rig.task.task, rig.task.digests, time.time()):
+    record, task = await rig.store.load(rig.task.task.name), rig.task.task
+    if record is not None and record.finished and task.repeat == "on-change":
+        return End(record, record.outcome) if unchanged(record, await rig.workspace.base()) else None
+    if record is not None and stands(record, task, rig.task.digests, time.time()):
         waits = record.outcome is Outcome.waiting and math.isinf(options.patience)
         return None if waits else End(record, record.outcome)
     late = options.deadline.reached(record) if options.deadline else None

@@ -16,6 +16,7 @@ from contracts.readings import EVERYTHING, CheckReading, Need, Readings, Unknown
 from contracts.record import CheckState, Halt, Progress, RunRecord, Spend
 from contracts.veil import veiled
 from contracts.verdicts import Decided
+from controller.again import again
 from controller.claim import claim
 from controller.commit import commit
 from controller.deadline import Deadline
@@ -54,7 +55,7 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
         record = await rig.store.load(name)
         if record is not None and options.new and not record.finished:
             await _given_up(record, rig, options, fence)
-        if record is None or options.new:
+        if record is None or options.new or await _repeats(record, rig, fence, options):
             return await _begin(rig, fence, record, options)
         _fits(record, rig)
         if broken := await _chain(record, rig):
@@ -69,6 +70,14 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
             kept = await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
             fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")
         return await _lifted(record, rig, options, fence)
+
+
+async def _repeats(record: RunRecord, rig: Rig, fence: Fence, options: Options) -> bool:
+    if not record.finished or rig.task.task.repeat == "never":
+        return False
+    if fence.opened.dirty:
+        await fence.workspace.undo(fence.opened.head, f"{record.run}/found/{record.step}")
+    return await again(record, rig, fence, options.by)
 
 
 def same_version(record: RunRecord, law: Charter) -> None:

@@ -14,6 +14,7 @@ from contracts.controls import shown_diff
 from contracts.errors import ConfigError, Lost, Moved
 from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
+from contracts.record import RunRecord
 from contracts.redact import Redactor
 from contracts.repository import Status
 from contracts.task import Task
@@ -26,7 +27,7 @@ from tool_adapters.worktree_home import Home
 from tool_adapters.worktree_setup import WorktreeSetup
 
 T = TypeVar("T")
-KEY = "Skill-State-Key"
+KEY, RUN = "Skill-State-Key", "Skill-State-Run"
 NAMESPACE = "refs/skill-state/"
 _DIFF_READ = 1024 * 1024
 _SPOILED = b"\0 }])> made invalid by skill-state, to see whether a check notices \xff <([{ \"' \n"
@@ -63,6 +64,7 @@ class WorktreeWorkspace:
         self._worktree = Worktree(repo, path=self.path, base=base, branch=branch, left=home.left)
         self._setup = WorktreeSetup(setup or Setup(), tuple(copy), runtime, runner, env, self.work)
         self._base: str | None = None
+        self._top: Path | None = None
         self._tip: str | None = None  # where the branch was when we opened it, or where we moved it
         self._looked = False
 
@@ -104,7 +106,7 @@ class WorktreeWorkspace:
         repository, or a set-up that failed), Temporary (a lock), Moved."""
         self._ours()
         made = await _thread(lambda: self._worktree.ensure(self._runtime))
-        self._base = made.base
+        self._base, self._top = made.base, made.top
         notices = list(made.notices)
         if self.work.engine.place().branch() != self.branch:
             await _thread(self._attach)
@@ -291,6 +293,31 @@ class WorktreeWorkspace:
                 folder.rmdir()
             except OSError:
                 break
+
+    async def base(self) -> str:
+        """See ports.Workspace."""
+        return await _thread(self._worktree.base_now)
+
+    async def visit(self, commit: str) -> None:
+        """See ports.Workspace."""
+
+        def go() -> None:
+            self._ours()
+            self.work.engine.run("update-ref", "--no-deref", "-m", "skill-state: visit", "HEAD", commit)
+            self.work.engine.run("read-tree", "--reset", "-u", commit)
+
+        assert self._top is not None, "open() comes first"
+        await _thread(go)
+        folder = self._folder(self._top)
+        await self._setup.bring_up(folder, self._top / folder, fresh=False)
+
+    async def landed(self, record: RunRecord) -> bool:
+        """See ports.Workspace."""
+        assert self._base is not None, "open() comes first"
+        base = self._base
+        if await self.contains(record.head, base):
+            return True
+        return await _thread(lambda: self.work.find(record.base, base, RUN, record.run)) is not None
 
     async def spoil(self, path: str) -> None:
         """Makes a tracked file (relative to the task's folder) invalid in every language; `undo` mends it.

@@ -71,6 +71,12 @@ class Worktree:
         self._drop_stale_locks(own)
         return Made(place.root, base, created, tuple(self._notices))
 
+    def base_now(self) -> str:
+        """Where the base is. Raises ConfigError."""
+        place = self._preflight()
+        assert place.root is not None
+        return self._base_commit(Repo(place.root), place)
+
     def _preflight(self) -> GitDir:
         place = GitDir.around(self.repo.resolve())
         if place is None:

@@ -154,7 +154,7 @@ async def _worked(
     before = await rig.store.load(law.task.name)
     opens = before is None or (before.finished and new)
     reporter.tell(_begun(rig, None if opens else before))
-    if not (before is not None and before.finished and not new):
+    if before is None or not before.finished or new or law.task.repeat != "never":
         reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
     last: list[RunRecord | None] = [None if opens else before]
     began, left = [time.monotonic()], [steps]
@@ -162,6 +162,8 @@ async def _worked(
     def after_step(record: RunRecord) -> None:
         left[0] = None if left[0] is None else left[0] - 1
         now = time.monotonic()
+        if last[0] is not None and last[0].run != record.run:  # this call opened another one
+            last[0] = None
         told = step_ended(last[0], record, now - began[0], law.price_known)
         only_ended = told.result == "halted" and last[0] is not None and record.step == last[0].step
         began[0], last[0] = now, record

@@ -339,8 +339,8 @@ def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_
 
 
 def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path) -> None:
-    world = World(tmp_path / "r", task=TASK + "repeat: on-change\n")
-    with pytest.raises(ConfigError, match="repeat: on-change"):
+    world = World(tmp_path / "r", task=TASK.replace("{use: mine}", "{use: mine, fallback: [mine]}"))
+    with pytest.raises(ConfigError, match="fallback"):
         go(world, [])
 
 
