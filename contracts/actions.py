@@ -57,7 +57,7 @@ class ActionCall(Frozen):
     """A staged action handed to its adapter. `key` is the idempotency key, `step` its number, `answer` what a
     person said to an `ask`, `head` the commit that the step began on (a probe compares with it), `printed` what the
     commands in it printed last, by `RanCommand.id`, `files` what an approved change of the state's schema writes, by
-    name."""
+    name, `basis` what else it rests on, as it was when it was allowed."""
 
     tool: str
     args: JsonObject
@@ -67,6 +67,7 @@ class ActionCall(Frozen):
     head: str = "HEAD"
     printed: dict[str, Printed] = {}
     files: dict[str, str] = {}
+    basis: dict[str, str] = {}
 
 
 class ActionResult(Frozen):
@@ -78,6 +79,8 @@ class ActionResult(Frozen):
     ran       the named commands that were run.
     committed the commit that already holds this deed, after a crash between commit and record.
     late      it ended after we had been told to end: what it did is still looked at and stored.
+    not_before  with ok False: it was not done, or nobody knows (code MAYBE), for a reason that passes; UTC seconds
+              of when to look and to try again.
     took      seconds.
     """
 
@@ -90,15 +93,21 @@ class ActionResult(Frozen):
     ran: tuple[RanCommand, ...] = ()
     committed: str | None = None
     late: bool = False
+    not_before: float | None = None
     took: float = 0.0
 
 
+MAYBE, UNKNOWN = "act.maybe", "act.unknown"  # codes: nobody knows whether it was done
+
+
 class Probed(Frozen):
-    """What `Action.probe` found: `happened` (with the result to verify), `not_yet`, or `unknown`."""
+    """What `Action.probe` found: `happened` (with the result to verify), `not_yet`, or `unknown`: then `not_before`
+    (UTC seconds) is when it may be told, None where nothing but a person can tell."""
 
     kind: Literal["happened", "not_yet", "unknown"]
     result: ActionResult | None = None
     why: str = ""
+    not_before: float | None = None
 
 
 def closed(properties: JsonObject, required: tuple[str, ...] = (), **more: Any) -> JsonObject:

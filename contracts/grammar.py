@@ -198,7 +198,10 @@ def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> st
     """The grammar as the model reads it: a line per tool, an example of its arguments, a line per command."""
     lines: list[str] = []
     for spec in specs:
-        lines.append(f"- {spec.name}: {spec.summary}" + ("; stands alone" if spec.effect == "none" else ""))
+        lines.append(
+            f"- {spec.name}: {spec.summary}"
+            + ("; stands alone" if spec.effect in ("none", "outside") else "")
+        )
         if spec.name == "run":
             lines += [f"    {_describe_command(name, command)}" for name, command in commands.items()]
         elif spec.name == "wait":

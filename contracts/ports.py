@@ -15,7 +15,7 @@ from contracts.queue import PostBody
 from contracts.ranges import Hunk
 from contracts.readings import Printed, Reading
 from contracts.recall import Recalled
-from contracts.record import AuditRow, RunRecord
+from contracts.record import AuditRow, RunRecord, Staged
 from contracts.reply import AgentProfile, AgentReply, Prompt
 from contracts.repository import GitReader
 from contracts.text import clean
@@ -63,7 +63,8 @@ class Actions(Protocol):
 class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
     `floor` of each check, what each check `printed` last and at the `start`, the `view` of the state: name ->
-    {path, from, to}, and the commits `since` which changes matter (an approval rests on files as they were then)."""
+    {path, from, to}, the commits `since` which changes matter (an approval rests on files as they were then), and the
+    `deed` whose evidence is read, where it is one."""
 
     base: str
     head: str
@@ -74,6 +75,7 @@ class Ask:
     printed: Mapping[str, Printed] = field(default_factory=dict)
     start: Mapping[str, Printed] = field(default_factory=dict)
     since: tuple[str, ...] = ()
+    deed: Staged | None = None
 
 
 class Reconciler(Protocol):

@@ -9,6 +9,7 @@ from pydantic import Field
 from contracts.base import Frozen
 from contracts.ci import CiCheck, CiState
 from contracts.documents import DocumentsReading
+from contracts.forge_reading import ForgeReading
 
 
 class TestCounts(Frozen):
@@ -197,7 +198,14 @@ class UnknownReading(Frozen):
 
 
 Reading = Annotated[
-    GitReading | CommandReading | CheckReading | CiReading | DocumentsReading | ViewReading | UnknownReading,
+    GitReading
+    | CommandReading
+    | CheckReading
+    | CiReading
+    | DocumentsReading
+    | ForgeReading
+    | ViewReading
+    | UnknownReading,
     Field(discriminator="kind"),
 ]
 

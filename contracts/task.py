@@ -19,6 +19,8 @@ from contracts.authorities import Authority
 from contracts.base import Frozen, JsonObject
 from contracts.checks import Check
 from contracts.commands import Command
+from contracts.deeds import Forge, unmet
+from contracts.forge_reading import NAME
 from contracts.intent import SECTIONS, IntentContract, Items
 from contracts.units import (
     Count,
@@ -140,6 +142,9 @@ class Task(Frozen):
     workspace: Workspace = Field(default_factory=Workspace, description="the Git worktree")
     sandbox: Sandbox = Field(default_factory=Sandbox, description="where commands and checks run")
     authorities: dict[Name, Authority] = Field(default_factory=dict, description="readings shown each step")
+    forge: Forge | None = Field(
+        default=None, description="where the work is pushed, proposed and talked about (docs/forge.md)"
+    )
     actions: Actions = Field(default_factory=Actions, description="what the model may do")
     checks: Many[Check] = Field(description="the only way to be done")
     budgets: Budgets = Field(default_factory=Budgets, description="limits of a run")
@@ -176,6 +181,14 @@ class Task(Frozen):
             resting = self.authorities.get(check.authority) if check.authority else None
             if check.authority and (resting is None or resting.use != "ci"):
                 raise invalid(f"check {check.name!r}: there is no authority {check.authority!r} of `use: ci`")
+        return self
+
+    @model_validator(mode="after")
+    def _has_forge(self) -> Task:
+        if missing := unmet(self.actions.allow, self.forge):
+            raise invalid(missing)
+        if self.forge is not None and NAME in self.authorities:
+            raise invalid(f"an authority is called {NAME!r}, as what `forge:` reads is: give it another name")
         return self
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contracts.actions import ActionSpec, closed, const, listed
 from contracts.base import JsonObject
+from contracts.deed_tools import DEED_EXAMPLES, DEED_SPECS
 from contracts.recall import KINDS, MAX_QUERY, MAX_RECALLED
 
 MAX_RANGES = 6
@@ -196,6 +197,7 @@ SPECS: dict[str, ActionSpec] = {
             effect="none",
             alone=True,
         ),
+        *DEED_SPECS,
     )
 }
 
@@ -214,4 +216,5 @@ EXAMPLES: dict[str, str] = {
     "finish": '{"summary":"…"}',
     "batch": '{"actions":[{"tool":"edit_files","args":{…}},{"tool":"run","args":{…}},'
     '{"tool":"read_files","args":{…}}]}',
+    **DEED_EXAMPLES,
 }

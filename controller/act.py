@@ -6,13 +6,13 @@ import time
 
 import anyio
 
-from contracts.actions import ActionCall, ActionResult, Block, Probed, RanCommand
+from contracts.actions import MAYBE, UNKNOWN, ActionCall, ActionResult, Block, Probed, RanCommand
 from contracts.ports import Action, Actions
 from contracts.queue import HAPPENED
 from contracts.record import Staged
 
 GRACE = 20.0  # seconds that an action with an outside effect gets after an interrupt
-CUT_SHORT = ("run.timeout", "run.flooded")
+CUT_SHORT = ("run.timeout", "run.flooded", MAYBE)
 
 
 async def act(staged: Staged, actions: Actions) -> ActionResult:
@@ -29,6 +29,7 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
         head=staged.before.head or "HEAD",
         printed=staged.printed,
         files=staged.files,
+        basis=staged.before.basis,
     )
     action = actions[staged.tool]
     if staged.resumed:
@@ -39,7 +40,7 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
         if probed.kind == "happened" and probed.result is not None:
             return probed.result
         if probed.kind == "unknown":
-            return ActionResult(ok=False, code="act.unknown", say=probed.why)
+            return ActionResult(ok=False, code=UNKNOWN, say=probed.why, not_before=probed.not_before)
         await actions.reset(staged.before.head, f"interrupted/{staged.step}")
     result = await _carried_out(action, call)
     if not result.ok and result.code in CUT_SHORT and action.lasting(call):
@@ -64,7 +65,8 @@ def _known(probed: Probed, result: ActionResult) -> ActionResult:
         case "not_yet":
             return result
         case _:
-            return ActionResult(ok=False, code="act.unknown", say=f"{result.say}; {probed.why}")
+            due = probed.not_before or result.not_before
+            return ActionResult(ok=False, code=UNKNOWN, say=f"{result.say}; {probed.why}", not_before=due)
 
 
 async def _carried_out(action: Action, call: ActionCall) -> ActionResult:

@@ -40,6 +40,8 @@ from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.eviction import evict
+from tool_adapters.forge.forum import Forum
+from tool_adapters.git import Engine
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
@@ -147,6 +149,7 @@ def assemble(
         boxed=box.for_,
         schemas=grown_folder(loaded),
         memory=RunMemory(task.name, store, artifacts, law.fields),
+        forum=_forum(task, repo.engine, environ),
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
@@ -162,6 +165,13 @@ def assemble(
         end_now=runner.end_now,
         room=lambda: need_room(runtime),
     )
+
+
+def _forum(task: Task, engine: Engine, environ: Mapping[str, str]) -> Forum | None:
+    """The task's forge. Raises ConfigError where its token is not there."""
+    if task.forge is None:
+        return None
+    return Forum.of(task.forge, task.name, task.branch, task.workspace.base, engine, environ)
 
 
 def accepted(task: Task) -> None:

@@ -7,6 +7,7 @@ import time
 
 from contracts.base import canonical, digest
 from contracts.charter import Charter
+from contracts.deeds import DEEDS
 from contracts.outcomes import Outcome
 from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
@@ -154,7 +155,8 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
             kept = None
             if change.strays:
                 # What was there before the deed is somebody else's: kept under a ref. What the deed left is not.
-                foreign = f"{record.run}/found/{staged.step}" if staged.before.dirty else None
+                others = bool(staged.before.dirty) or staged.tool in DEEDS
+                foreign = f"{record.run}/found/{staged.step}" if others else None
                 kept = await workspace.undo(head, foreign, seen=head)
                 if kept:
                     fence.watch.note(f"the worktree held changes that no step made; kept as {kept}")

@@ -3,7 +3,8 @@
 The basis of an entry says what it acts on. `head`: the commit itself (a command with an effect outside, a plan);
 another HEAD makes the yes stale. `file PATH`: that file, as it was in the commit named; other commits don't. `command
 NAME`: the command as the task defines it. `intent`: what the user wants. `outside NAME/ID`: a text of the outside, by
-its mark: what is done outside rests on it, and so does a proposal that names it."""
+its mark: what is done outside rests on it, and so does a proposal that names it. `forge …`: the branch, the pull
+request or the runs of CI that a deed is for."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from contracts.changes import GROWTH, BadChange, Proposed, proposed
 from contracts.charter import Charter
 from contracts.conflicts import Conflict, told
 from contracts.criteria import Criterion, unproven
+from contracts.deeds import DEEDS
 from contracts.grammar import globs_of, inner_actions, paths_of
 from contracts.intent import in_force
 from contracts.marks import moved
@@ -26,6 +28,7 @@ from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
 from contracts.text import line, size
 from contracts.verdicts import Allow, Confirm, Defer, Reject, Stop, Verdict
+from controller import deeds
 from controller.basis import AGAIN, AUTHORITY, outside
 
 INTENT = "intent"  # in a basis: the digest of the contract in force
@@ -83,7 +86,9 @@ def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[st
     for name, given in inner_actions(tool, args):
         command = commands.get(str(given.get("command", ""))) if name == "run" else None
         spec = task.spec(name)
-        if (command is not None and command.effects) or (spec is not None and spec.effect == "outside"):
+        if name in DEEDS:
+            found |= staged.before.basis
+        elif (command is not None and command.effects) or (spec is not None and spec.effect == "outside"):
             found["head"] = head
         if command is not None:
             found[COMMAND + str(given["command"])] = digest(command.model_dump(mode="json"))
@@ -314,6 +319,8 @@ def stale(entry: Entry, record: RunRecord, fresh: Readings, task: Charter) -> Re
         return _no(entry, "expired", "the approval came too late or was not used in time")
     if others := _other(entry, fresh):
         return others
+    if elsewhere := deeds.moved(entry, fresh):
+        return _no(entry, "moved", elsewhere) if isinstance(elsewhere, str) else elsewhere
     git = fresh.git
     for name, then in entry.basis.items():
         if name == INTENT and then != _wanted(record, task):

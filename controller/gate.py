@@ -23,6 +23,7 @@ from contracts.reply import Reply, ReplyClass
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.veil import veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
+from controller import deeds
 from controller.basis import acts, unmoved
 from controller.charge import facts
 from controller.conceal import conceal, heard
@@ -124,7 +125,7 @@ def judge(
         or _intent(patch, task)
         or (change if isinstance(change, Reject) else None)
         or _invariants(record.state, candidate, task)
-        or _policy(tool, args, seen, fresh, task)
+        or _policy(record, tool, args, seen, fresh, task)
         or unmoved(whole, seen, fresh, task)
     )
     if refused:
@@ -309,7 +310,9 @@ def _invariants(before: JsonObject, candidate: JsonObject, task: Charter) -> Rej
     return None
 
 
-def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Verdict | None:
+def _policy(
+    record: RunRecord, tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter
+) -> Verdict | None:
     if wrong := problem(tool, args, task.task.actions.commands):
         return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1])
     for inner, given in inner_actions(tool, args):
@@ -326,7 +329,7 @@ def _policy(tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: 
             return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
     if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
         return Reject(layer="policy", code="policy.secret", say=secret)
-    return None
+    return deeds.refused(record, tool, args, seen, fresh, task)
 
 
 def _wait(args: JsonObject, fresh: Readings, task: Charter) -> Reject | None:

@@ -45,6 +45,8 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def tokens(task: Task, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every token that an authority is read with, by its variable's name: never to be stored or shown."""
-    named = (getattr(each.settings, "token_env", None) for each in task.authorities.values())
+    """Every token that an authority is read with, or the forge acted on, by its variable's name: never to be stored or
+    shown."""
+    named = [getattr(each.settings, "token_env", None) for each in task.authorities.values()]
+    named += [task.forge.token_env] if task.forge is not None else []
     return {name: environ[name].strip() for name in named if name and environ.get(name, "").strip()}

@@ -6,14 +6,18 @@ import re
 from collections.abc import Mapping
 
 from contracts.errors import ConfigError
+from contracts.forge_reading import NAME
 from contracts.ports import Given, Reconciler
 from contracts.redact import Redactor
 from contracts.task import Task
 from controller.installed import found
 from controller.pins import pins
 from tool_adapters.actions.context import ActionContext
+from tool_adapters.forge.forum import Forum
 from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
+
+READING = 60.0  # seconds that the remote has for one reading
 
 
 def readers_of(
@@ -64,6 +68,8 @@ def readers_of(
             readers.append(made.given(asked))
         elif authority.use != "git":
             readers.append(made(name, **authority.options))
+    if isinstance(context.forum, Forum):
+        readers.append(_forge(context.forum, task, redact))
     checker, resting, alone = found("reconcilers", "check"), found("reconcilers", "resting"), box.for_(False)
     known = {reader.name: reader for reader in readers}
     for check in task.checks:
@@ -72,6 +78,20 @@ def readers_of(
             continue
         readers.append(checker(check, pins=pins(check), cwd=root, env=env, runner=alone, git=repo.reader()))
     return tuple(readers)
+
+
+def _forge(forum: Forum, task: Task, redact: Redactor) -> Reconciler:
+    made: Reconciler = found("reconcilers", NAME)(
+        forum.forge,
+        forum.api,
+        forum.token,
+        lambda: forum.remote(READING),
+        branch=forum.branch,
+        base=forum.base,
+        allowed=task.actions.allow,
+        clear=redact.redact_text,
+    )
+    return made
 
 
 def _version_file(task: Task) -> tuple[str, str] | None:

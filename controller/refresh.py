@@ -29,6 +29,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         printed=record.printed,
         start={name: check.start for name, check in record.checks.items() if check.start is not None},
         since=tuple(sorted(record.approved.commits)) if record.approved else (),
+        deed=record.staged,
     )
     items: dict[str, Reading] = {}
 

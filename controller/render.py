@@ -11,6 +11,7 @@ from contracts.changes import GROWTH
 from contracts.charter import Charter
 from contracts.controls import visible
 from contracts.documents import DocumentsReading
+from contracts.forge_reading import ForgeReading
 from contracts.intent import in_force
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
@@ -32,7 +33,7 @@ from contracts.veil import veiled
 from controller.modes import SAID, unconfirmed
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
-GIT, CHECK = 1024, 512
+GIT, CHECK, FORGE = 1024, 512, 2048
 TITLE, FEW_BLOCKS = 400, 12  # bytes of a block's title; half as many where there are more blocks
 REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
 
@@ -66,6 +67,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
 def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     """The bytes that each section can have at most, `total` included: what `validate` proves."""
     readings = sum(authority.max_bytes * 2 + 256 for authority in task.task.authorities.values())
+    readings += FORGE + 512 if task.task.forge is not None else 0
     changeable = task.spec("request_change") is not None
     beside = task.task.limits.state + 64 if task.task.commit_mode == "dual" else 0
     parts = {
@@ -117,6 +119,8 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
             return _ci(name, item, limit)
         case DocumentsReading():
             return _documents(name, item, record, limit)
+        case ForgeReading():
+            return item.head + ("\n" + _data(item.text, FORGE) if item.text else "")
         case CheckReading() | ViewReading():
             return ""  # shown in sections of their own
         case UnknownReading():

@@ -6,12 +6,15 @@ from contracts import waiting
 from contracts.base import JsonObject, digest
 from contracts.charter import Charter
 from contracts.commands import run_id
+from contracts.deeds import DEEDS
+from contracts.forge_reading import NAME
 from contracts.forget import Forgotten
 from contracts.grammar import inner_actions, paths_of
 from contracts.marks import bound
 from contracts.paths import reached
 from contracts.readings import Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
+from controller import deeds
 from controller.standstill import fingerprint
 
 PATIENCE = 86_400.0  # seconds that evidence may take to come
@@ -58,6 +61,8 @@ def _printed(record: RunRecord, tool: str, args: JsonObject) -> dict[str, Printe
 def _proof(tool: str, args: JsonObject, effect: str, task: Charter) -> Need:
     if tool == "wait":
         return Need(names=(str(args["authority"]),))
+    if tool in DEEDS:  # no file changes, so nothing is checked again
+        return Need(names=("git", NAME))
     if tool == "finish":
         setup = ("setup",) if task.task.workspace.setup.run else ()
         return Need(names=("git", *setup, *task.checks))
@@ -70,7 +75,9 @@ def _before(fresh: Readings, tool: str, args: JsonObject, task: Charter) -> Befo
     git = fresh.git
     links = git.links if git else {}
     files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
-    basis = waiting.begun(args, fresh, waiting.waits(task.task.authorities)) if tool == "wait" else {}
+    basis = deeds.basis(tool, fresh)
+    if tool == "wait":
+        basis = waiting.begun(args, fresh, waiting.waits(task.task.authorities))
     if git is None:
         return Before(head="", tree="", files=tuple(files), basis=basis)
     dirty = tuple(sorted(git.dirty))

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contracts import waiting
-from contracts.actions import ActionResult, Block
+from contracts.actions import MAYBE, UNKNOWN, ActionResult, Block
 from contracts.approvals import overstepped
+from contracts.deeds import DEEDS
+from contracts.forge_reading import NAME, ForgeReading, Seen
 from contracts.paths import generated, matches
 from contracts.readings import (
     AFTER_CHECKS,
@@ -25,16 +27,18 @@ from contracts.record import Observation, Staged
 from contracts.text import cut, standing
 from contracts.verdicts import Asks, Evidence, Pending, Proven, Refuted, Unknown, Verified
 
+AGAIN = 30.0  # seconds until a deed that is not seen is looked for again
 SHOWN = 8  # paths named in a sentence
 
 
 def verify(staged: Staged, result: ActionResult, after: Readings) -> Verified:
     """The evidence on `staged`, with what the next observation shows and which files become its commit."""
     changed = _changed(staged, after)
-    evidence = _in_time(staged, _evidence(staged, result, after, changed), after.at)
+    evidence = _in_time(staged, result, _evidence(staged, result, after, changed), after.at)
     checks = tuple(after.checks.values())
     git = after.items.get(AFTER_CHECKS, after.git)
-    keep = tuple(sorted(path for path in changed if not _refused(staged, git, path)))
+    kept = () if staged.tool in DEEDS else changed  # a deed changes no file: what did is somebody else's
+    keep = tuple(sorted(path for path in kept if not _refused(staged, git, path)))
     left = set(git.dirty) - set(keep) if isinstance(git, GitReading) else set()
     proven = isinstance(evidence, Proven)
     return Verified(
@@ -72,14 +76,20 @@ def _refused(staged: Staged, git: Reading | None, path: str) -> str:
 def _evidence(
     staged: Staged, result: ActionResult, after: Readings, changed: dict[str, str | None]
 ) -> Evidence:
+    if staged.tool in DEEDS and (seen := _seen(staged, after)) is not None and seen.found:
+        return Proven()
     if not result.ok:
-        if result.code == "act.unknown":
+        if result.not_before is not None:
+            return Pending(not_before=result.not_before, say=f"{staged.tool}: {result.say}")
+        if result.code == UNKNOWN:
             return Unknown(
                 say=f"{staged.tool} was interrupted and can't tell whether it happened: {result.say}"
             )
         return Refuted(code=result.code or "act.failed", say=result.say, excerpt=result.excerpt)
     if staged.tool == "wait":
         return _waited(staged, after)
+    if staged.tool in DEEDS:
+        return _unseen(staged, after)
     if "git" not in staged.proof.names:
         return Proven()
     git = after.git
@@ -96,10 +106,13 @@ def _evidence(
     return Proven()
 
 
-def _in_time(staged: Staged, evidence: Evidence, now: float) -> Evidence:
-    """Evidence that is still to come is waited for until the deadline."""
+def _in_time(staged: Staged, result: ActionResult, evidence: Evidence, now: float) -> Evidence:
+    """Evidence that is still to come is waited for until the deadline; a deed that may have been done is then for a
+    person to look at."""
     if not isinstance(evidence, Pending) or staged.deadline is None:
         return evidence
+    if now >= staged.deadline and staged.tool in DEEDS and (result.ok or result.code in (MAYBE, UNKNOWN)):
+        return Unknown(say=evidence.say)
     if now >= staged.deadline:
         return Refuted(code=f"{staged.tool}.late", say=f"it did not come about in time: {evidence.say}")
     return evidence.model_copy(update={"not_before": min(evidence.not_before, staged.deadline)})
@@ -116,6 +129,22 @@ def _waited(staged: Staged, after: Readings) -> Evidence:
         return Refuted(code="wait.otherwise", say=say, excerpt=said.text)
     due = getattr(reading, "not_before", None) or after.at + waiting.POLL
     return Pending(not_before=due, say=f"waiting for {' or '.join(words)}: {said.title}")
+
+
+def _seen(staged: Staged, after: Readings) -> Seen | None:
+    """What the remote and the forge show of the deed; who did it has no say in that."""
+    forge = after.items.get(NAME)
+    seen = forge.deed if isinstance(forge, ForgeReading) else None
+    return seen if seen is not None and seen.key == staged.key else None
+
+
+def _unseen(staged: Staged, after: Readings) -> Pending:
+    seen, forge = _seen(staged, after), after.items.get(NAME)
+    if seen is None:
+        say = f"whether {staged.tool} was done can't be read now: {getattr(forge, 'why', 'it was not read')}"
+    else:
+        say = f"{staged.tool}: {seen.say or 'it is not seen there yet'}"
+    return Pending(not_before=after.at + AGAIN, say=say)
 
 
 def _files(

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from contracts.errors import ConfigError, Permanent, Temporary
 from contracts.text import line
-from tool_adapters.git import Engine, GitFailed
+from tool_adapters.git import Engine, GitFailed, ReadOnlyRepo
 
 SECONDS = 300.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -131,6 +131,18 @@ class Remote:
                 raise _unreadable(error) from None
             place = git.place()
             return {ref: oid for ref in refs if (oid := place.ref(ref))}
+
+    def beyond(self, ref: str, tip: str, head: str) -> tuple[str, ...]:
+        """What `tip` holds and `head` does not, newest first, `AUTHOR: SUBJECT`; at most 200. Either may be a commit
+        that only `ref` of the remote has: its objects are fetched. Raises Temporary, Permanent."""
+        known = ReadOnlyRepo(self._engine)
+        if missing := [each for each in (tip, head) if known.rev(each) is None]:
+            self.fetch([ref], have=[each for each in (tip, head) if each not in missing])
+            if any(known.rev(each) is None for each in missing):
+                raise Temporary(f"{ref} of the remote moves while it is looked at")
+        args = ("-z", "-n200", "--format=tformat:%an: %s", f"{head}..{tip}")
+        rows = self._engine.run("log", *args).decode("utf-8", "replace").split("\0")
+        return tuple(line(row, 200) for row in rows if row.strip())
 
     @contextmanager
     def _borrowed(self, have: Sequence[str] = ()) -> Iterator[tuple[Engine, dict[str, str]]]:

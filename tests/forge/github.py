@@ -195,8 +195,8 @@ class GithubStub(Forge):
         return Reply(200, next(pull for pull in self.pulls if pull["number"] == int(number)))
 
     def _pull_list(self, query: Any) -> Reply:
-        keys, branch = set(shaped("pull-request-simple")), query["head"][0].partition(":")[2]
-        found = [pull for pull in reversed(self.pulls) if pull["head"]["ref"] == branch]
+        keys, branch = set(shaped("pull-request-simple")), query.get("head", [""])[0].partition(":")[2]
+        found = [pull for pull in reversed(self.pulls) if branch in ("", pull["head"]["ref"])]
         state = query.get("state", ["open"])[0]
         found = [pull for pull in found if state in ("all", pull["state"])]
         return Reply(200, [{key: value for key, value in pull.items() if key in keys} for pull in found])

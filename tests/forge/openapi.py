@@ -19,7 +19,7 @@ import orjson
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, VERSION = "@octokit/openapi", "23.0.2"
 INTEGRITY = "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
-FORM = 1  # of what is kept of it: the next number when `_cut` changes
+FORM = 2  # of what is kept of it: the next number when `_cut` changes
 MEMBER = "package/generated/api.github.com.json"
 REPO = "/repos/{owner}/{repo}"
 PATHS = (  # of GET
@@ -42,12 +42,21 @@ PATHS = (  # of GET
 )
 
 
+WRITES = (
+    f"POST {REPO}/pulls",
+    f"PATCH {REPO}/pulls/{{pull_number}}",
+    f"PUT {REPO}/pulls/{{pull_number}}/merge",
+    f"POST {REPO}/issues/{{issue_number}}/comments",
+    f"POST {REPO}/actions/runs/{{run_id}}/rerun-failed-jobs",
+)
+
+
 class DescriptionMissing(RuntimeError):
     """The pinned description could not be fetched; the text says what was tried."""
 
 
 def mismatch(path: str, status: int, body: Any) -> str | None:
-    """Why an answer is not what GitHub's description says of GET `path`; None when it is."""
+    """Why an answer is not what GitHub's description says of GET `path` (or `METHOD path`); None when it is."""
     validator = _validators().get((path, str(status)))
     if validator is None:
         return f"the description has no answer {status} of {path}"
@@ -56,6 +65,20 @@ def mismatch(path: str, status: int, body: Any) -> str | None:
         None
         if error is None
         else f"{path} {status}: {'/'.join(map(str, error.instance_path))}: {error.message}"[:600]
+    )
+
+
+def unasked(path: str, body: Any) -> str | None:
+    """Why the body of a request is not what the description says of `METHOD path`; None when it is. What it does not
+    know of is not let pass either."""
+    schema = _description()["bodies"][path]
+    components = _description()["components"]
+    if alien := set(body or {}) - set(schema.get("properties", ())):
+        return f"{path} takes no {sorted(alien)}"
+    validator = jsonschema_rs.Draft4Validator({**schema, "components": components})
+    error = next(iter(validator.iter_errors(body or {})), None)
+    return (
+        None if error is None else f"{path}: {'/'.join(map(str, error.instance_path))}: {error.message}"[:600]
     )
 
 
@@ -77,8 +100,9 @@ def _validators() -> dict[tuple[str, str], Any]:
 
 @cache
 def _description() -> dict[str, Any]:
-    """What is used of it: answers (path -> status -> schema), parameters, and the schemas that they name."""
-    stamp = hashlib.sha256(json.dumps([INTEGRITY, PATHS, FORM]).encode()).hexdigest()[:16]
+    """What is used of it: answers (path -> status -> schema), bodies of requests, parameters, and the schemas that they
+    name."""
+    stamp = hashlib.sha256(json.dumps([INTEGRITY, PATHS, WRITES, FORM]).encode()).hexdigest()[:16]
     kept = ROOT / ".cache" / "forge" / f"github-{stamp}.json"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -114,22 +138,26 @@ def _fetched() -> bytes:
 def _cut(whole: dict[str, Any]) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     named: dict[str, Any] = {}
-    for path in PATHS:
-        described = whole["paths"][path]["get"]
+    bodies: dict[str, Any] = {}
+    for path in (*PATHS, *WRITES):
+        method, _, place = path.rpartition(" ")
+        described = whole["paths"][place][method.lower() or "get"]
         answers[path] = {}
+        if "requestBody" in described:
+            bodies[path] = _plain(described["requestBody"]["content"]["application/json"]["schema"])
         for status, answer in described["responses"].items():
             answer = _resolved(whole, answer)
             if "application/json" in answer.get("content", {}):
                 answers[path][status] = _plain(answer["content"]["application/json"]["schema"])
         named[path] = [_resolved(whole, each)["name"] for each in described["parameters"]]
     schemas: dict[str, Any] = {}
-    left = _refs(answers)
+    left = _refs([answers, bodies])
     while left:
         name = left.pop()
         if name not in schemas:
             schemas[name] = _plain(whole["components"]["schemas"][name])
             left |= _refs(schemas[name])
-    return {"answers": answers, "parameters": named, "components": {"schemas": schemas}}
+    return {"answers": answers, "bodies": bodies, "parameters": named, "components": {"schemas": schemas}}
 
 
 def _resolved(whole: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:

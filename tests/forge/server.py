@@ -33,11 +33,14 @@ class Seen:
     query: dict[str, list[str]]
     headers: dict[str, str]
     status: int
+    method: str = "GET"
+    body: Any = None
 
 
 class Forge:
-    """`with Forge() as forge:` listens until the block ends. A subclass answers `at`; `faults` are sent first, in
-    order, to the requests whose path holds the given word; a fault that is callable is asked each time."""
+    """`with Forge() as forge:` listens until the block ends. A subclass answers `at`, `act` what is no GET. `faults`
+    are sent first, in order, to the requests whose `METHOD PATH` holds the given word; a fault that is callable is
+    asked each time. What `lost` names, by such a word, is done once, and its answer is cut off."""
 
     page = 100  # items a page has at most
     dated = ""  # what the Date header says, where it is not now
@@ -46,6 +49,7 @@ class Forge:
         self.seen: list[Seen] = []
         self.faults: list[tuple[str, Reply]] = []
         self.always: dict[str, Callable[[], Reply] | Reply] = {}
+        self.lost: list[str] = []
         self.wrong: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
@@ -71,19 +75,37 @@ class Forge:
         """What stands at a path. Lists are cut into pages afterwards."""
         raise NotImplementedError
 
+    def act(self, method: str, path: str, body: Any) -> Reply:
+        """What a request comes to that is no GET."""
+        return Reply(405, {"message": "Method Not Allowed"})
+
     def fail(self, word: str, *replies: Reply) -> None:
-        """The next requests whose path holds `word` get these."""
+        """The next requests whose `METHOD PATH` holds `word` get these."""
         self.faults += [(word, reply) for reply in replies]
 
-    def take(self, path: str, query: dict[str, list[str]], headers: dict[str, str]) -> Reply:
+    def take(
+        self,
+        path: str,
+        query: dict[str, list[str]],
+        headers: dict[str, str],
+        method: str = "GET",
+        body: Any = None,
+    ) -> Reply:
+        line = f"{method} {path}"
         with self._lock:
             for number, (word, fault) in enumerate(self.faults):
-                if word in path:
+                if word in line:
                     del self.faults[number]
                     return fault
             for word, each in self.always.items():
-                if word in path:
+                if word in line:
                     return each() if callable(each) else each
+            if method != "GET":
+                reply = self.act(method, path, body)
+                if gone := next((word for word in self.lost if word in line), None):
+                    self.lost.remove(gone)
+                    return Reply(reply.status, reply.body, cut=0)
+                return reply
             reply = self.at(path, query)
         return self._conditional(self._paged(path, query, reply), headers)
 
@@ -125,9 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
         forge: Forge = self.server.forge  # type: ignore[attr-defined]
         parts = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        query = parse_qs(parts.query)
-        reply = forge.take(parts.path, query, headers)
-        forge.seen.append(Seen(parts.path, query, headers, reply.status))
+        query, length = parse_qs(parts.query), int(headers.get("content-length", 0))
+        body = json.loads(self.rfile.read(length)) if length else None
+        reply = forge.take(parts.path, query, headers, self.command, body)
+        forge.seen.append(Seen(parts.path, query, headers, reply.status, self.command, body))
         raw = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         if reply.cut == 0:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -147,6 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(raw if reply.cut is None else raw[: reply.cut])
             except OSError:
                 pass  # the client had enough
+
+    do_POST = do_PATCH = do_PUT = do_GET
 
     def log_message(self, *_: object) -> None:
         pass

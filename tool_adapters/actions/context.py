@@ -29,7 +29,8 @@ class ActionContext:
     the whole environment of children, `git` the reading verbs on the worktree, `redactor` what every text of a
     file goes through before it is shown (what is edited is the file itself), `boxed` what starts the task's own
     commands, by whether they may use the network (`runner` starts our own programs), `memory` the run's past,
-    `schemas` the folder for versions of the state's schema that people agreed to."""
+    `schemas` the folder for versions of the state's schema that people agreed to, `forum` the forge, where the task
+    has one (tool_adapters.forge.forum)."""
 
     root: Path
     paths: PathPolicy
@@ -43,6 +44,7 @@ class ActionContext:
     boxed: Callable[[bool], Runner] | None = None
     memory: Memory | None = None
     schemas: Path | None = None
+    forum: object | None = None
 
     @property
     def room(self) -> int:

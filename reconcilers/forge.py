@@ -1,0 +1,170 @@
+"""The remote and the forge as the run's deeds rest on them: its branch, its pull request, what caps count; and after a
+deed whether it is seen there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+from contracts import deed_rules
+from contracts.deeds import Forge
+from contracts.forge_api import Api, Call, Thread
+from contracts.forge_marks import SHORT
+from contracts.forge_reading import NAME, CiRun, ForgeReading, Request, Seen
+from contracts.ports import Ask
+from contracts.record import Staged
+from reconcilers.asked import asked
+from reconcilers.http import Client
+from reconcilers.schedule import opens, zone_of
+
+SECONDS = 60.0
+FOREIGN = 5  # commits of others that are named
+HOUR = 3600.0
+
+
+class Remote(Protocol):
+    """A Git remote; see tool_adapters.gitremote."""
+
+    def tips(self, refs: Sequence[str]) -> dict[str, str]: ...
+    def beyond(self, ref: str, tip: str, head: str) -> tuple[str, ...]: ...
+
+
+class ForgeReconciler:
+    """Reads what the deeds of a task rest on. `remote` gives the remote as it is configured now, `allowed` are the
+    task's actions: what none of them needs is not asked for. Raises Temporary or Permanent when something can't be
+    read: never a part."""
+
+    name = NAME
+    when: tuple[str, ...] = ("step",)
+
+    def __init__(
+        self,
+        forge: Forge,
+        api: Api | None,
+        token: str,
+        remote: Callable[[], Remote],
+        *,
+        branch: str,
+        base: str,
+        allowed: Collection[str],
+        clear: Callable[[str], str] = str,
+    ) -> None:
+        self._forge, self._api, self._remote, self._clear = forge, api, remote, clear
+        self._zone = zone_of(forge.caps.timezone)
+        self._branch, self._base, self._allowed = branch, base, frozenset(allowed)
+        self._http = Client(forge.place, api.headers(token), secret=bool(token)) if api is not None else None
+
+    async def read(self, ask: Ask) -> ForgeReading:
+        """The reading, now."""
+        return await asked(lambda deadline: self._read(ask, deadline), SECONDS)
+
+    def _read(self, ask: Ask, deadline: float) -> ForgeReading:
+        began, ref = time.monotonic(), f"refs/heads/{self._branch}"
+        remote = self._remote()
+        tip = remote.tips([ref]).get(ref)
+        foreign = remote.beyond(ref, tip, ask.head) if tip not in (None, ask.head) else ()
+        requests = self._requests(deadline)
+        request = max(requests, key=lambda each: (each.state == "open", each.number), default=None)
+        deed = ask.deed
+        opened, recent = self._caps(request, ask.now, deadline) if deed is None else (None, None)
+        runs = self._runs(ask.head, deadline) if "ci_rerun" in self._allowed else ()
+        return ForgeReading(
+            provider=self._forge.provider,
+            place=f"{self._forge.provider} {self._forge.repository or self._forge.remote}",
+            branch=self._branch,
+            base=self._base,
+            sha=ask.head,
+            tip=tip,
+            holds=not foreign,
+            foreign=tuple(self._clear(each) for each in foreign[:FOREIGN]),
+            others=len(foreign),
+            request=request.model_copy(update={"title": self._clear(request.title)}) if request else None,
+            opened=opened,
+            recent=recent,
+            opens=opens(self._forge.caps.schedule, self._zone, ask.now),
+            runs=runs,
+            deed=self._seen(deed, remote, tip, requests, runs, deadline) if deed is not None else None,
+            took=time.monotonic() - began,
+        )
+
+    # ---- what is asked of the forge ---------------------------------------------------------------------------
+    def _all(self, call: Call, deadline: float) -> list[Any]:
+        assert self._http is not None, "of a forge"
+        return self._http.pages(call.path, call.query, key=call.key, deadline=deadline)
+
+    def _requests(self, deadline: float) -> list[Request]:
+        """The pull requests of the branch."""
+        if self._api is None:
+            return []
+        found = map(self._api.request, self._all(self._api.requests(self._branch), deadline))
+        return [each for each in found if each is not None]
+
+    def _caps(
+        self, request: Request | None, now: float, deadline: float
+    ) -> tuple[int | None, tuple[float, ...] | None]:
+        """What the caps count, where a pull request could be opened next."""
+        if self._api is None or "pr_open" not in self._allowed or (request and request.state == "open"):
+            return None, None
+        made = [self._api.request(each) for each in self._all(self._api.open_requests(), deadline)]
+        opened = sum(each is not None and bool(each.keys) for each in made)
+        newest = self._api.newest_requests()
+        page = self._http.read(newest.path, newest.query, deadline=deadline) if self._http else []
+        latest = [each for each in map(self._api.request, page) if each is not None and each.keys]
+        return opened, tuple(each.opened for each in latest if each.opened > now - HOUR)
+
+    def _runs(self, sha: str, deadline: float) -> tuple[CiRun, ...]:
+        return tuple(map(self._api.run, self._all(self._api.runs(sha), deadline))) if self._api else ()
+
+    # ---- what is seen of a deed -------------------------------------------------------------------------------
+    def _seen(
+        self,
+        deed: Staged,
+        remote: Remote,
+        tip: str | None,
+        requests: Sequence[Request],
+        runs: Sequence[CiRun],
+        deadline: float,
+    ) -> Seen:
+        def told(found: bool, say: str) -> Seen:
+            return Seen(key=deed.key, found=found, say=say)
+
+        basis, key, args = deed.before.basis, deed.key[:SHORT], deed.args
+        match deed.tool:
+            case "git_push":
+                head = basis[deed_rules.HEAD]
+                there = tip is not None and (
+                    tip == head or not remote.beyond(f"refs/heads/{self._branch}", head, tip)
+                )
+                return told(there, f"{self._branch} stands at {(tip or 'nothing')[:12]} on the remote")
+            case "pr_open" | "pr_update":
+                found = next((each for each in requests if key in each.keys), None)
+                where = f"{found.said} {found.url}" if found else "no pull request shows it yet"
+                return told(found is not None, where)
+            case "pr_merge":
+                number = deed_rules.number_in(basis)
+                found = next((each for each in requests if each.number == number), None)
+                merged = found is not None and found.state == "merged"
+                return told(merged, f"{found.said}" if found else f"there is no pull request {number}")
+            case "pr_comment":
+                return self._said("request", deed_rules.number_in(basis), key, told, deadline)
+            case "issue_comment":
+                return self._said("issue", int(args["issue"]), key, told, deadline)
+            case "ci_rerun":
+                then = deed_rules.runs_in(basis)
+                now = {run.id: run.attempt for run in runs}
+                again = all(now.get(run, 0) > attempt for run, attempt in then.items())
+                return told(
+                    again, ", ".join(f"{run.name}: attempt {run.attempt}" for run in runs if run.id in then)
+                )
+            case _:
+                return told(False, "")
+
+    def _said(
+        self, thread: Thread, number: int, key: str, told: Callable[[bool, str], Seen], deadline: float
+    ) -> Seen:
+        """Whether a comment of a thread carries the key."""
+        assert self._api is not None, "of a forge"
+        found = map(self._api.comment, self._all(self._api.comments(thread, number), deadline))
+        here = next((each for each in found if each is not None and key in each.keys), None)
+        return told(here is not None, f"{here.id} {here.url}".rstrip() if here else "no comment shows it yet")

@@ -1,0 +1,1 @@
+"""What acts on a Git remote and on the forge around it."""
