@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from contracts.added_field import adding
 from contracts.base import JsonObject
 from contracts.bounds import worst_case_bytes
-from contracts.intent import SECTIONS, IntentContract, Item, removed
+from contracts.intent import SECTIONS, IntentContract, Item, removed, replaced
 from contracts.merge import nested
 from contracts.pointers import misformed
 from contracts.schema_refs import BadSchema
@@ -113,9 +113,11 @@ def _item(
             _with(intent, section, rest),
         )
     # The old value stays in the contract, superseded: what was wanted before is not forgotten.
-    marked = old if old.id else old.model_copy(update={"id": _free(intent, section, found + 1)})
-    new = old.model_copy(update={"id": None, "value": value, "source": origin, "supersedes": marked.id})
-    after = [*items[:found], marked, new, *items[found + 1 :]]
+    new, taken = (
+        old.model_copy(update={"value": value, "source": origin}),
+        {each.id for each in intent.items()},
+    )
+    after = [*items[:found], *replaced(old, new, section, taken), *items[found + 1 :]]
     return Proposed(
         f"change {_words(section)}: {value}", _diff(at, old.value, value), _with(intent, section, after)
     )
@@ -168,14 +170,6 @@ def _intent(intent: IntentContract, changed: JsonObject) -> IntentContract:
         return IntentContract.model_validate(json.loads(intent.model_dump_json(exclude_none=True)) | changed)
     except ValidationError as error:
         raise BadChange(f"the intent would not be valid: {error.errors()[0]['msg']}") from None
-
-
-def _free(intent: IntentContract, section: str, number: int) -> str:
-    taken = {item.id for item in intent.items()}
-    name = f"{section}-{number}"
-    while name in taken:
-        name += "-old"
-    return name[-40:]
 
 
 def _diff(at: str, old: str | None, new: Any) -> str:

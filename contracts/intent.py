@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import count
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
@@ -140,6 +141,14 @@ class IntentContract(Frozen):
                 lines.append(f"{section.replace('_', ' ').capitalize()}:")
                 lines.extend(f"- {_indented(item.line())}" for item in items)
         return "\n".join(lines) + "\n"
+
+
+def replaced(old: Item, new: Item, section: str, taken: Collection[str | None]) -> tuple[Item, Item]:
+    """`old` as it stays on record, under an id made of its own that is not `taken`, and `new` in its place: under the
+    id by which others refer to it."""
+    name = (old.id or section)[:35]
+    aside = next(each for n in count(1) if (each := f"{name}.{n}") not in taken)
+    return old.model_copy(update={"id": aside}), new.model_copy(update={"id": old.id, "supersedes": aside})
 
 
 def lineage(items: Iterable[Item], item: Item) -> list[Item]:

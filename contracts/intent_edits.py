@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contracts.base import JsonObject
-from contracts.intent import SECTIONS, IntentContract, Item, removed
+from contracts.intent import SECTIONS, IntentContract, Item, removed, replaced
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _made(edit: ItemEdit, items: list[Item], into: IntentContract) -> bool:
     if new is None:
         items[:] = removed(items, old)
     elif old.id:
-        items.insert(at + 1, new.model_copy(update={"id": None, "supersedes": old.id}))
+        items[at : at + 1] = replaced(old, new, edit.at.split("/")[2], taken | {item.id for item in items})
     else:
         items[at] = new
     return True

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from contracts.intent import SECTIONS, IntentContract
+from contracts.changes import proposed
+from contracts.intent import SECTIONS, IntentContract, lineage
+from contracts.intent_edits import alike, carried, item_edits
 from contracts.outcomes import CLOSING, EXIT_CODES, Outcome
+from contracts.state import StateSchema
 
 
 def intent(**more: Any) -> IntentContract:
@@ -51,6 +54,43 @@ def test_what_is_superseded_stays_in_the_file_only() -> None:
     assert "old" not in found.render()
     assert "[b] new" in found.render()
     assert len(found.must_remember) == 2
+
+
+def changed(contract: IntentContract, at: str, value: str) -> IntentContract:
+    args = {"at": at, "value": value, "why": "w"}
+    after = proposed(args, {}, contract, StateSchema.builtin("coding"), "step:1", 10_000).intent
+    assert after is not None
+    return after
+
+
+def test_a_changed_item_keeps_the_id_that_others_name_and_what_it_was_stays_under_it() -> None:
+    long = "x" * 40
+    items = [
+        {"id": "words", "value": "three"},
+        {"id": "words.1", "value": "mine"},
+        "two",
+        {"id": long, "value": "l"},
+    ]
+    base = intent(constraints=items, non_goals=[{"id": "old", "value": "x"}])
+    found = base
+    for at, value in (("words", "six"), ("words", "nine"), ("3", "2"), (long, "longer")):
+        found = changed(found, f"/intent/constraints/{at}", value)
+    shown = {item.id: item for item in found.shown("constraints")}
+    assert {id: item.value for id, item in shown.items()} == {
+        "words": "nine",
+        "words.1": "mine",
+        None: "2",
+        long: "longer",
+    }
+    told = [[item.value for item in lineage(found.constraints, item)] for item in shown.values()]
+    assert told == [["nine", "six", "three"], ["mine"], ["2", "two"], ["longer", "l"]]
+    assert {edit.at.rpartition("/")[2] for edit in item_edits(base, found)} == {"words", "3", long}
+    mended = intent(constraints=[*items, "more"], non_goals=[{"id": "old", "value": "x"}])
+    kept, left = carried(base, found, mended)
+    more = intent(constraints=[*found.constraints, "more"], non_goals=found.non_goals)
+    assert left == [] and alike(kept, more)
+    (words,) = [item for item in kept.shown("constraints") if item.id == "words"]
+    assert [item.value for item in lineage(kept.constraints, words)] == ["nine", "three"]
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,14 @@ def test_an_approved_change_of_the_intent_holds_and_keeps_what_it_replaced(tmp_p
     say(world, entry, why="agreed in the meeting")
     go(world, [A, change("/intent/constraints/-", "Sign the work.")])
     first = world.prompts[0]
-    assert "Keep the file names, but for b.txt." in intent(first) and "- [keep]" not in intent(first)
+    assert "- [keep] Keep the file names, but for b.txt." in intent(first)
     assert "agreed in the meeting" in first.partition("=== OBSERVATION ===")[2]
     held = record(world).intent
-    assert held is not None and held["locked_requirements"][0] == {
-        "id": "keep",
-        "value": "Keep the file names.",
-    }
-    assert held["locked_requirements"][1]["supersedes"] == "keep"
-    assert held["locked_requirements"][1]["source"] == f"step:{record(world).run}/2"
+    assert held is not None
+    was, now, _ = held["locked_requirements"]
+    assert was == {"id": "keep.1", "value": "Keep the file names."}
+    assert (now["id"], now["supersedes"]) == ("keep", "keep.1"), "others refer to it by its id"
+    assert now["source"] == f"step:{record(world).run}/2"
     say(world, waiting(world))
     go(world, [change("/intent/constraints/1")])
     assert "Sign the work." in intent(world.prompts[0])
