@@ -12,7 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from contracts.added_field import adding
-from contracts.base import JsonObject
+from contracts.base import JsonObject, digest
 from contracts.bounds import worst_case_bytes
 from contracts.intent import SECTIONS, IntentContract, Item, removed, replaced
 from contracts.merge import nested
@@ -35,13 +35,15 @@ class BadChange(ValueError):
 @dataclass(frozen=True)
 class Proposed:
     """`say` in one line, `diff` as people read it; what would become of the intent, and the merge patch of the state;
-    None: nothing. `files`, by name: the next version of the state's schema, its migration, and the version before."""
+    None: nothing. `files`, by name: the next version of the state's schema, its migration, and the version before.
+    `key` is the same for whatever would make the same of the same, for what reason ever."""
 
     say: str
     diff: str
     intent: IntentContract | None = None
     patch: JsonObject | None = None
     files: dict[str, str] = field(default_factory=dict)
+    key: str = ""
 
 
 def proposed(
@@ -82,7 +84,21 @@ def proposed(
         raise BadChange(
             f"the intent would have {length:,} bytes, at most {longest:,} can be shown: say it shorter"
         )
-    return told
+    return replace(told, key=_key(at, rest, value, intent))
+
+
+def _key(at: str, path: list[str], value: Any, intent: IntentContract) -> str:
+    if at.startswith("/intent/"):
+        if (meant := _meant(intent, *path)) is not None and meant.id:
+            at = f"/intent/{path[0]}/{meant.id}"
+        return digest([at, None if value is None else str(value).strip()])
+    return digest([at, None if value is None else orjson.loads(str(value))])
+
+
+def _meant(intent: IntentContract, section: str, name: str = "") -> Item | None:
+    """The item of this id or number, counted as they are shown: without what was superseded."""
+    shown = intent.shown(section) if section in SECTIONS else ()
+    return next((each for n, each in enumerate(shown, start=1) if name in (each.id, str(n))), None)
 
 
 def _item(
@@ -98,13 +114,13 @@ def _item(
             _diff(at, None, value),
             _with(intent, section, [*items, new]),
         )
-    # Counted as they are shown: without what was superseded.
-    shown = intent.shown(section)
-    meant = next((each for n, each in enumerate(shown) if each.id == name or str(n + 1) == name), None)
-    if meant is None:
-        known = ", ".join(each.id or str(n + 1) for n, each in enumerate(shown)) or "none"
+    old = _meant(intent, section, name)
+    if old is None:
+        known = (
+            ", ".join(each.id or str(n) for n, each in enumerate(intent.shown(section), start=1)) or "none"
+        )
         raise BadChange(f"{at}: {_words(section)} has no item {name!r}; there are {known}")
-    found, old = next(n for n, each in enumerate(items) if each is meant), meant
+    found = next(n for n, each in enumerate(items) if each is old)
     if value is None:
         rest = removed(items, old)
         return Proposed(
@@ -113,10 +129,8 @@ def _item(
             _with(intent, section, rest),
         )
     # The old value stays in the contract, superseded: what was wanted before is not forgotten.
-    new, taken = (
-        old.model_copy(update={"value": value, "source": origin}),
-        {each.id for each in intent.items()},
-    )
+    new = old.model_copy(update={"value": value, "source": origin})
+    taken = {each.id for each in intent.items()}
     after = [*items[:found], *replaced(old, new, section, taken), *items[found + 1 :]]
     return Proposed(
         f"change {_words(section)}: {value}", _diff(at, old.value, value), _with(intent, section, after)

@@ -14,6 +14,7 @@ from contracts.veil import veiled
 HAPPENED, DID_NOT = "happened", "did-not-happen"
 FILE = "file "  # before a path in a basis
 MAX_QUEUE = 8  # entries that are parked at once
+MAX_REFUSED = 64  # refusals that are kept, oldest out
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
 EntryKind = Literal["ask", "approval", "change", "conflict", "plan", "finish", "unknown"]
@@ -29,6 +30,7 @@ class Entry(Frozen):
     hash        of all that is put before a person, see `seal`: another action, patch or basis is another hash.
     basis       what it acts on, as it was: see `controller.confirm`. target: where it takes effect, for people.
     diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
+    proposes    of a change: what it would make of what, as `contracts.changes.Proposed.key`.
     who         the people who may decide; empty: everyone who can reach the run.
     """
 
@@ -41,6 +43,7 @@ class Entry(Frozen):
     basis: dict[str, str] = {}
     target: str = ""
     diff: str = ""
+    proposes: str = ""
     opened: float
     expires: float | None = None
     who: tuple[str, ...] = ()
@@ -88,6 +91,17 @@ class Entry(Frozen):
         return ""
 
 
+class Refusal(Frozen):
+    """A person's no to a proposed change: what it `proposes` may not be proposed again until they take it back, or what
+    the user wants is another. `who` may: empty, everyone."""
+
+    entry: str
+    proposes: str
+    by: str = ""
+    why: str = ""
+    who: tuple[str, ...] = ()
+
+
 class Answer(Frozen):
     """A person's answer to an `ask`, or their word on an `unknown`."""
 
@@ -130,10 +144,10 @@ class Tell(Frozen):
 
 
 class Withdraw(Frozen):
-    """A person takes a note back."""
+    """A person takes a note, or a no to a proposed change, back."""
 
     kind: Literal["withdraw"] = "withdraw"
-    note: str
+    id: str
     by: str
     at: float
 
@@ -193,6 +207,24 @@ def _answers(entry: Entry, text: str, by: str) -> bool:
     )
 
 
+def refusals(
+    known: tuple[Refusal, ...], rejected: Iterable[Entry], inbox: tuple[Post, ...]
+) -> tuple[Refusal, ...]:
+    """What may not be proposed again, people's words taken in."""
+    kept = {each.entry: each for each in known}
+    for entry in rejected:
+        if entry.proposes:
+            why = (entry.answer or "")[:300]
+            kept[entry.id] = Refusal(
+                entry=entry.id, proposes=entry.proposes, by=entry.decider, why=why, who=entry.who
+            )
+    for post in inbox:
+        no = kept.get(post.body.id) if isinstance(post.body, Withdraw) else None
+        if no is not None and (not no.who or post.body.by in no.who):
+            del kept[no.entry]
+    return tuple(kept.values())[-MAX_REFUSED:]
+
+
 def noted(notes: tuple[UserNote, ...], inbox: tuple[Post, ...]) -> tuple[UserNote, ...]:
     """The notes that are shown, people's words taken in; the oldest give way to the newest."""
     kept = list(notes)
@@ -201,6 +233,6 @@ def noted(notes: tuple[UserNote, ...], inbox: tuple[Post, ...]) -> tuple[UserNot
             body = post.body
             kept.append(UserNote(id=f"user-note-{post.id}", text=body.text, by=body.by, at=body.at))
         elif isinstance(post.body, Withdraw):
-            gone = post.body.note
+            gone = post.body.id
             kept = [note for note in kept if note.id != gone]
     return tuple(kept[-MAX_NOTES:])

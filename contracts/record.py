@@ -10,7 +10,18 @@ from contracts.base import Frozen, JsonObject
 from contracts.forget import Ages, Forgotten
 from contracts.outcomes import CLOSING, EDITED, Outcome
 from contracts.paths import PathPolicy
-from contracts.queue import DID_NOT, HAPPENED, Entry, Post, StopRequest, UserNote, decided, noted
+from contracts.queue import (
+    DID_NOT,
+    HAPPENED,
+    Entry,
+    Post,
+    Refusal,
+    StopRequest,
+    UserNote,
+    decided,
+    noted,
+    refusals,
+)
 from contracts.readings import Need, Printed, TestCounts
 from contracts.reply import AgentProfile, Usage
 
@@ -202,12 +213,13 @@ class Looked(Frozen):
 
 class RunRecord(Frozen):
     """The record `run` of task `task`. `version` is what compare-and-swap compares; `inbox` is folded in by
-    `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and
-    the hash of the last one: a row cut off the end is noticed. `printed` is what each command (`run NAME`) and check
-    (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the
-    entries of the state that may be let go of. `intent` is the user's contract as approved changes left it (None: as
-    the task has it); `said` what people said since the last audit row. `confirmed` (mode `dual`) is as much of the
-    state as evidence has shown, None where that is all of it. `looked` is of a finished run that may be repeated."""
+    `Store.load` and is no part of the stored document. `rows` and `chain` are the number of its audit rows and the
+    hash of the last one: a row cut off the end is noticed. `printed` is what each command (`run NAME`) and check
+    (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the entries of the state that
+    may be let go of. `intent` is the user's contract as approved changes left it (None: as the task has it);
+    `refused` the proposals that people said no to, `said` what they said since the last audit row. `confirmed` (mode
+    `dual`) is as much of the state as evidence has shown, None where that is all of it. `looked` is of a finished
+    run that may be repeated."""
 
     format: int = FORMAT
     task: str
@@ -229,6 +241,7 @@ class RunRecord(Frozen):
     staged: Staged | None = None
     reserve: Reserve | None = None
     queue: tuple[Entry, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     notes: tuple[UserNote, ...] = ()
     spent: Spend = Spend()
     rejections: int = 0
@@ -281,6 +294,7 @@ class RunRecord(Frozen):
             update={
                 "inbox": inbox,
                 "queue": tuple(entry for entry in queue if entry.status != "rejected"),
+                "refused": refusals(self.refused, refused, inbox),
                 "notes": noted(self.notes, inbox),
                 "staged": staged,
                 "correction": correction,

@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.base import JsonObject, canonical
 from contracts.merge import Path
-from contracts.queue import Decision, Entry, Post, PostBody, StopRequest
+from contracts.queue import Decision, Entry, Post, PostBody, StopRequest, Withdraw
 from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord, Staged
 from contracts.text import line
 from contracts.veil import veiled
@@ -83,12 +83,17 @@ def heard(before: RunRecord, after: RunRecord, row: AuditRow | None) -> tuple[Ru
     said = (*after.said, *(_said(post.body) for post in consumed(before, after)))
     if row is None:
         return after.model_copy(update={"said": said[-MAX_SAID:]}), None
-    extra = row.extra
+    extra = row.extra | refused(after)
     if before.queue or after.queue or before.inbox or "entry" in extra:
         extra = extra | {"waiting": [entry.id for entry in after.queue]}
     return after.model_copy(update={"said": ()}), row.model_copy(
         update={"human_events": said + row.human_events, "extra": extra}
     )
+
+
+def refused(record: RunRecord) -> JsonObject:
+    """What people said no to and may not be proposed again, for every row of the run: by the entries that it was."""
+    return {"refused": [each.entry for each in record.refused]} if record.refused else {}
 
 
 def consumed(before: RunRecord, after: RunRecord) -> tuple[Post, ...]:
@@ -108,6 +113,8 @@ def _said(body: PostBody) -> str:
             return f"{'approve' if yes else 'reject'} {entry} by {by}" + (
                 f": {line(why, 200)}" if why else ""
             )
+        case Withdraw(id=id, by=by):
+            return f"withdraw {id} by {by}"
         case _:
             return f"{body.kind} by {body.by}"
 

@@ -23,7 +23,7 @@ from contracts.marks import moved
 from contracts.outcomes import Outcome
 from contracts.patch import PatchError, parse
 from contracts.paths import matches
-from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind
+from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind, Refusal
 from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
 from contracts.text import line, size
@@ -134,11 +134,13 @@ def needed(
         why = str(staged.args.get("question", ""))
         return parked(record, staged, now, "ask", why, task, on={})
     if change is not None:
+        if (no := next((each for each in record.refused if each.proposes == change.key), None)) is not None:
+            return _refused(no)
         why, against = f"{change.say} (because {staged.args.get('why', '')})", staged.args.get("source")
         kind: EntryKind = "conflict" if against else "change"
         why = f"{against} speaks against it: {why}" if against else why
         on = _outside(staged) if against else {}
-        return parked(record, staged, now, kind, why, task, on=on, diff=change.diff)
+        return parked(record, staged, now, kind, why, task, on=on, diff=change.diff, key=change.key)
     beyond = crossed(staged, task)
     if clash:
         why = f"two sources disagree on {', '.join(each.at for each in clash)}"
@@ -200,6 +202,13 @@ def _apart(clash: tuple[Conflict, ...]) -> Reject:
     return Reject(layer="intent", code="intent.conflict", say=say)
 
 
+def _refused(no: Refusal) -> Reject:
+    why = f", saying: {no.why}" if no.why else ""
+    by = no.by or "a person"
+    say = f"{by} said no to this very change before ({no.entry}{why}): do without it, or propose another"
+    return Reject(layer="intent", code="intent.refused", say=say)
+
+
 def open_criteria(record: RunRecord, task: Charter) -> tuple[Criterion, ...]:
     """The success criteria in force that no check proves."""
     return unproven(in_force(record.intent, task.intent), task.checks)
@@ -236,12 +245,16 @@ def parked(
     *,
     on: dict[str, str] | None = None,
     diff: str = "",
+    key: str = "",
 ) -> Verdict:
     """The verdict that parks a staged transition. With `on_blocked: continue` the run goes on with other work; what
     comes a second time then means that there is none."""
     approvals, waiting = task.task.approvals, [entry for entry in record.queue if entry.status == "open"]
     subject = canonical(staged.transition if kind == "conflict" else staged.transition["action"])
-    twin = next((entry for entry in waiting if canonical(entry.subject) == subject), None)
+    twin = next(
+        (each for each in waiting if canonical(each.subject) == subject or (key and each.proposes == key)),
+        None,
+    )
     if twin is not None:
         say = f"nothing is left to do but what waits for a person: {twin.id}: {twin.why}"
         return Stop(outcome=Outcome.blocked, cause=twin.kind, say=say[:2000], entry=twin.id)
@@ -260,6 +273,7 @@ def parked(
         basis=basis(staged.tool, staged.args, staged, task) if on is None else on,
         target=", ".join((*paths_of(staged.tool, staged.args), *globs_of(staged.tool, staged.args)))[:400],
         diff=diff or _commands(staged, task),
+        proposes=key,
         opened=now,
         expires=None if kind == "ask" else now + approvals.expire,
         who=approvals.who,

@@ -104,7 +104,8 @@ async def same_task(
         fence.watch.note(intent.say() if not intent.harmless else "the intent says what was in force already")
         extra |= intent.row()
         record = _without_changes(record)
-        record = record if intent.harmless else _asked_anew(record, rig.task, fence.now)
+        if not intent.harmless:
+            record = _asked_anew(record.model_copy(update={"refused": ()}), rig.task, fence.now)
     left = None if waiting else record.halt
     told = Decided(what=what, by=by, halt=left, at=fence.now, digests=digests, extra=extra)
     return await commit(record, told, fence)

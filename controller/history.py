@@ -12,7 +12,7 @@ from contracts.base import JsonObject, canonical, digest
 from contracts.forget import Ages, aged
 from contracts.intent import IntentContract
 from contracts.merge import difference, merge
-from contracts.queue import Entry
+from contracts.queue import Entry, Refusal
 from contracts.record import AuditRow, RunRecord, Spend
 from contracts.reply import Usage
 
@@ -113,6 +113,22 @@ def waited(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:
     return tuple(
         entry.model_copy(update={"status": "approved"}) if entry.id == taken else entry for entry in left
     )
+
+
+def refused(known: tuple[Refusal, ...], queue: tuple[Entry, ...], row: AuditRow) -> tuple[Refusal, ...]:
+    """What people had said no to by `row`, from what they had before and what waited then. Only who said it is not
+    known."""
+    no = {each.id: Refusal(entry=each.id, proposes=each.proposes) for each in queue}
+    no |= {each.entry: each for each in known}
+    return tuple(no[id] for id in row.extra.get("refused", ()) if id in no)
+
+
+def forbidden(rows: Iterable[AuditRow]) -> tuple[Refusal, ...]:
+    """What people had said no to by the last row, and had not taken back."""
+    no, queue = tuple[Refusal, ...](), tuple[Entry, ...]()
+    for row in rows:
+        no, queue = refused(no, queue, row), queued(queue, row)
+    return no
 
 
 def queued(queue: tuple[Entry, ...], row: AuditRow) -> tuple[Entry, ...]:

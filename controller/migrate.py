@@ -126,7 +126,8 @@ def written(plan: Plan, by: str, now: float) -> tuple[RunRecord, AuditRow]:
             ],
             "digests": digests,
             "state": shown,
-        },
+        }
+        | audit.refused(after),
     )
     return after, row
 

@@ -121,6 +121,7 @@ def _became(record: RunRecord, staged: Staged, state: JsonObject) -> dict[str, A
         "state": state,
         "ages": staged.forgotten.ages,
         "intent": staged.intent or record.intent,
+        "refused": () if staged.intent else record.refused,
         "notes": _left(record, staged.candidate),
     }
 

@@ -12,7 +12,8 @@ from contracts.errors import ConfigError, ControllerError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.record import AuditRow, Halt, RunRecord
 from contracts.veil import VEIL, texts
-from controller.history import agreed, intended, opening, spent, versions
+from controller import audit
+from controller.history import agreed, forbidden, intended, opening, spent, versions
 from controller.stores.mirror import Mirror, Row, sound
 from controller.stores.sqlite import SqliteStore
 
@@ -52,7 +53,8 @@ async def recover(store: Path, task: str, head: str | None) -> Recovered:
                 "what": "store rebuilt from the audit",
                 "lost": list(lost),
                 "kept": [str(path) for path in kept],
-            },
+            }
+            | audit.refused(record),
         )
         stored = await fresh.swap(record, row, lease)
     finally:
@@ -144,6 +146,7 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
                 "ages": states[-1].ages,
                 "confirmed": states[-1].confirmed,
                 "intent": intended(parsed),
+                "refused": forbidden(parsed),
                 "digests": start.digests | agreed(parsed),
                 "step": max(row.step for row in parsed),
                 "head": head or start.head,

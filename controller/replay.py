@@ -17,7 +17,7 @@ from contracts.record import AuditRow, RunRecord
 from contracts.verdicts import Reject
 from controller.confirm import stale
 from controller.gate import judge
-from controller.history import Version, committed, contracted, opening, queued, versions, waited
+from controller.history import Version, committed, contracted, opening, queued, refused, versions, waited
 
 SCHEMA = ("schema", "rules")  # the digests of the state's schema and of who may write its fields
 
@@ -52,7 +52,8 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
     for row in rows:
         if (contract := contracted([row])) is not None:
             law = replace(law, intent=contract)
-        record = record.model_copy(update={"queue": waited(record.queue, row)})
+        no = refused(record.refused, record.queue, row)
+        record = record.model_copy(update={"queue": waited(record.queue, row), "refused": no})
         judged = row.kind != "step" or row.state_patch is not None  # else in the row of its verdict
         if judged and (row.action is not None or row.state_patch is not None):
             found = _gated(row, record, law, artifacts)

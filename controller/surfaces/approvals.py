@@ -11,7 +11,7 @@ import orjson
 from contracts.base import JsonObject
 from contracts.errors import ConfigError, Lost
 from contracts.merge import Path as FieldPath
-from contracts.queue import Decision, Entry
+from contracts.queue import Decision, Entry, Withdraw
 from contracts.record import RunRecord
 from contracts.text import line
 from contracts.veil import veiled
@@ -25,13 +25,17 @@ Fields = Iterable[FieldPath]
 
 
 def approvals(task: Path | None, as_json: bool) -> int:
-    """List what waits, oldest first."""
+    """List what waits, oldest first, and what may not be proposed again."""
     record, secrets = _record(task)
     if as_json:
         queue = [told(entry, secrets) for entry in record.queue]
-        print(orjson.dumps({"run": record.run, "queue": queue}).decode())
+        refused = [no.model_dump(mode="json") for no in record.refused]
+        print(orjson.dumps({"run": record.run, "queue": queue, "refused": refused}).decode())
     else:
         lines = [_line(entry) for entry in record.queue] or ["nothing waits for a person"]
+        lines += [
+            f"{no.entry:<5} refused by {no.by or 'a person'}: {line(no.why, 400)}" for no in record.refused
+        ]
         print(plain("\n".join(lines)))
     return 0
 
@@ -77,6 +81,27 @@ def decide(task: Path | None, id: str, *, yes: bool, why: str, hash: str | None,
         print(orjson.dumps({"entry": id, "said": said, "by": by, "hash": entry.hash, "next": next}).decode())
     else:
         print(f"{said} {id}; `{next}` goes on")
+    return 0
+
+
+def withdraw(task: Path | None, id: str, as_json: bool) -> int:
+    """Take a no to a proposed change back: the agent may propose it again. Raises ConfigError when there is none, or
+    this person may not."""
+    loaded, (record, _), by = load(task), _record(task), who()
+    no = next((each for each in record.refused if each.entry == id), None)
+    if no is None:
+        known = ", ".join(each.entry for each in record.refused)
+        hint = f"refused were {known}" if known else "a no to anything else holds for that one entry"
+        raise ConfigError(f"no proposed change {id!r} was refused in run {record.run}", hint=hint)
+    if no.who and by not in no.who:
+        raise ConfigError(f"{by} may not decide on {id}: {', '.join(no.who)} may")
+    store = open_existing(loaded)
+    wait_for(lambda: store.post(loaded.task.name, Withdraw(id=id, by=by, at=time.time())))
+    onward = command("run", task)
+    if as_json:
+        print(orjson.dumps({"entry": id, "said": "withdrawn", "by": by, "next": onward}).decode())
+    else:
+        print(f"the no to {id} is taken back: it may be proposed again; `{onward}` goes on")
     return 0
 
 

@@ -12,7 +12,7 @@ Id = Annotated[str, typer.Argument(help="id of the entry", metavar="ID")]
 Why = Annotated[str, typer.Option("--why", help="the reason, for the agent and the audit")]
 Hash = Annotated[
     str | None,
-    typer.Option("--hash", help="refuse if the action is not the one with this hash", show_default=False),
+    typer.Option("--hash", help="refuse if the entry is not the one with this hash", show_default=False),
 ]
 
 intent = typer.Typer(help="What the user wants.", no_args_is_help=True, rich_markup_mode=None)
@@ -73,11 +73,20 @@ def approve(
 
 
 def reject(
-    entry: Id, why: Why = "", hash: Hash = None, task: TaskOption = None, as_json: Json = False
+    entry: Id,
+    why: Why = "",
+    hash: Hash = None,
+    take_back: Annotated[
+        bool, typer.Option("--withdraw", help="take a no to a proposed change back: it may be proposed again")
+    ] = False,
+    task: TaskOption = None,
+    as_json: Json = False,
 ) -> int:
     """Say no to an entry of the queue."""
-    from controller.surfaces.approvals import decide
+    from controller.surfaces.approvals import decide, withdraw
 
+    if take_back:
+        return withdraw(task, entry, as_json)
     return decide(task, entry, yes=False, why=why, hash=hash, as_json=as_json)
 
 

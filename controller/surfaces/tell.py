@@ -26,7 +26,7 @@ def tell(task: Path | None, text: str | None, withdraw: str | None, as_json: boo
     record = wait_for(lambda: newest(store, name))
     if withdraw is not None:
         _known(record, withdraw)
-        wait_for(lambda: store.post(name, Withdraw(note=withdraw, by=who(), at=time.time())))
+        wait_for(lambda: store.post(name, Withdraw(id=withdraw, by=who(), at=time.time())))
         print(f"withdrew {withdraw}")
         return 0
     if text is None:

@@ -156,3 +156,19 @@ def test_a_plan_is_void_once_the_task_was_edited(shell: Shell) -> None:
     head = shell.git("rev-parse", "skill-state/greet")
     assert shell("run", "--steps", "1").code == 0 and shell.git("rev-parse", "skill-state/greet^") == head
     assert shell("replay").code == 0
+
+
+def test_a_refused_change_is_listed_and_may_be_proposed_again_once_the_no_is_taken_back(shell: Shell) -> None:
+    wish = act("request_change", at="/state/source_authority", value='"CI"', why="it decides")
+    shell.task(wish)
+    assert shell("run").code == 5 and shell("reject", "c1", "--why", "people do").code == 0
+    assert shell("run", "--steps", "1").code == 0 and "intent.refused" in shell("explain", "2").out
+    listed = shell("approvals").out
+    assert listed.startswith("nothing waits for a person\nc1    refused by ") and "people do" in listed
+    assert shell("approvals", "--json").one["refused"][0]["entry"] == "c1"
+    wrong = shell("reject", "c9", "--withdraw")
+    assert wrong.code == 2 and "refused were c1" in wrong.err
+    assert "may be proposed again" in shell("reject", "c1", "--withdraw").out
+    assert shell("approvals").out == "nothing waits for a person\n"
+    assert shell("run").code == 5 and shell("approvals").out.startswith("c3    change    open")
+    assert shell("replay").code == 0
