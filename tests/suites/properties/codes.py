@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 GATE, CONFIRM = ROOT / "controller/gate.py", ROOT / "controller/confirm.py"
+DRIVEN = (GATE, CONFIRM, ROOT / "controller/basis.py")
 INVARIANTS = "invariants."  # and the name that a schema gave it
 
 
@@ -17,7 +18,7 @@ def rejection_codes() -> set[str]:
     found: set[str] = set()
     for path in sorted((ROOT / "controller").rglob("*.py")):
         calls = [node for node in ast.walk(_tree(path)) if _calls(node, "Reject")]
-        assert not calls or path in (GATE, CONFIRM), f"{path} rejects too: drive it here"
+        assert not calls or path in DRIVEN, f"{path} rejects too: drive it here"
         for call in calls:
             code = next((each.value for each in call.keywords if each.arg == "code"), None)  # type: ignore[attr-defined]
             if code is None:
@@ -29,6 +30,9 @@ def rejection_codes() -> set[str]:
 def _codes(code: ast.expr, call: ast.AST, path: Path) -> Iterator[str]:
     match code:
         case ast.Constant(value=str(text)):
+            yield text
+        case ast.Name(id=name):
+            (text,) = (value for known, value in _constants(path) if known == name)
             yield text
         case ast.IfExp(body=one, orelse=other):
             yield from _codes(one, call, path)
@@ -80,6 +84,24 @@ def _pairs(path: Path, function: str) -> Iterator[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             yield _text(node.value.elts[0])
+
+
+def _constants(path: Path) -> Iterator[tuple[str, str]]:
+    """The texts to which a module gives names."""
+    for node in _tree(path).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        (target,) = node.targets
+        pairs = [(target, node.value)]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = list(zip(target.elts, node.value.elts, strict=True))
+        for name, value in pairs:
+            if (
+                isinstance(name, ast.Name)
+                and isinstance(value, ast.Constant)
+                and isinstance(value.value, str)
+            ):
+                yield name.id, value.value
 
 
 def _text(node: ast.expr) -> str:

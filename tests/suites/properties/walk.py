@@ -76,6 +76,7 @@ def walked(laws: Sequence[Law], cases: int, seed: int) -> Found:
 class _Walk:
     def __init__(self, law: Law, rng: random.Random, found: Found) -> None:
         self.law, self.rng, self.found, self.now = law, rng, found, 1000.0
+        self.refused: Any = None  # the action to which somebody said no last
         self.decides = rng.choice([0.25, 0.25, 0.0])  # how often people look at what waits
         self.record = RunRecord(
             task="tidy", run="tidy@a#1", opened=1.0, base="a" * 40, branch="b", head="b" * 40,
@@ -94,6 +95,8 @@ class _Walk:
             other = rng.choice([{"action": moves.read(rng)}, {"state_patch": {"notes": {"x": "other"}}}])
             entry = entry.model_copy(update={"transition": entry.transition | other})
         said: Reply | Entry = entry or moves.reply(self.law, self.record, rng)
+        if entry is None and self.refused is not None and rng.random() < 0.2:  # who does not take a no
+            said = said.model_copy(update={"transition": {"state_patch": {}, "action": self.refused}})
         seen, fresh = self._readings(entry)
         before = canonical(self.record.state)
         gated = judging.gate(self.record, seen, fresh, said, self.law.charter)
@@ -155,6 +158,8 @@ class _Walk:
         body: Any = Decision(entry=entry.id, hash=hash, yes=rng.random() < 0.85, by=by, at=self.now)
         if entry.kind == "ask":
             body = Answer(entry=entry.id, text="this one", by=by, at=self.now)
+        if isinstance(body, Decision) and not body.yes:
+            self.refused = entry.transition["action"]
         folded = self.record.folded((Post(id=1, body=body),))
         self.record = folded.model_copy(update={"inbox": ()})
 
