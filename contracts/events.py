@@ -75,7 +75,8 @@ class StepEnded(Frozen):
 
 class Ended(Frozen):
     """How the call ended. `exit` is the process's exit code, `outcome` None when it ended between two steps
-    because `--steps` said so. `next` is the command that goes on."""
+    because `--steps` said so. `pull_request` is the address of the one that the run opened, `next` the command that
+    goes on."""
 
     event: Literal["outcome"] = "outcome"
     outcome: Outcome | None
@@ -91,6 +92,7 @@ class Ended(Frozen):
     branch: str = ""
     base: str = ""
     head: str = ""
+    pull_request: str = ""
     diffstat: str = ""
     costs: Costs = Costs()
     agent: str = ""

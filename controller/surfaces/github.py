@@ -33,6 +33,7 @@ def outputs(ended: Ended, report: Path | None) -> dict[str, str]:
         "cost-usd": "" if usd is None else f"{usd / 1e6:.6f}",
         "revision": ended.head,
         "branch": ended.branch,
+        "pr-url": ended.pull_request,
         "not-before": _utc(ended.not_before),
         "report-path": str(report.resolve()) if report else "",
     }
