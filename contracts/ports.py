@@ -166,9 +166,34 @@ class Store(Protocol):
     async def unlock(self, task: str, id: str) -> Owner: ...
 
 
+class Ledger(Store, Protocol):
+    """A store as people's commands ask it.
+
+    runs    (run id, version, outcome where it is a closing one) of every run of a task, newest first.
+    verify  what is wrong with the audit chain of a run; empty when it holds.
+    holder  the lease of a task whose owner is, as far as can be known, still alive.
+    tasks   the tasks that are known in this folder.
+    close   ends what is open.
+    """
+
+    async def runs(self, task: str) -> list[tuple[str, int, str | None]]: ...
+    async def verify(self, run: str) -> list[str]: ...
+    async def holder(self, task: str) -> Lease | None: ...
+    async def tasks(self) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+class Gone(KeyError):
+    """An artifact that is known to be not there; `why` says where it is, or what became of it."""
+
+    def __init__(self, id: str, why: str) -> None:
+        super().__init__(id)
+        self.why = why
+
+
 class Artifacts(Protocol):
     """Full outputs, redacted and content-addressed. `put` returns the id (16 hex digits); durable when it
-    returns. `get` raises KeyError."""
+    returns. `get` raises KeyError, Gone where it is known why."""
 
     def put(self, data: bytes) -> str: ...
     def get(self, id: str) -> bytes: ...

@@ -87,8 +87,9 @@ class Staged(Frozen):
     `files` what an approved change of the state's schema writes.
     `policy` says which files the action may change, `boundaries` what nobody has said yes to.
     `resumed` is set by `Store.load`: this one was staged by an earlier call, which may have died anywhere in the
-    deed. `ruling` is what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is
-    what the commands in it printed last.
+    deed; so is `overtaken`: others have put commits on the branch since, and none of them is this one's. `ruling` is
+    what a person said of a deed of which nothing else can tell: HAPPENED or DID_NOT. `printed` is what the commands
+    in it printed last.
     `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
     `deadline` (UTC seconds) is when evidence that is still to come is waited for no longer.
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
@@ -109,6 +110,7 @@ class Staged(Frozen):
     policy: PathPolicy = PathPolicy()
     boundaries: tuple[Boundary, ...] = ()
     resumed: bool = False
+    overtaken: bool = False
     launch: LaunchFacts | None = None
     entry: str | None = None
     answer: str | None = None

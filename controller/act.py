@@ -13,12 +13,14 @@ from contracts.record import Staged
 
 GRACE = 20.0  # seconds that an action with an outside effect gets after an interrupt
 CUT_SHORT = ("run.timeout", "run.flooded", MAYBE)
+OVERTAKEN = "commits of somebody else came onto the branch before this was done: look at it again"
 
 
 async def act(staged: Staged, actions: Actions) -> ActionResult:
     """What the adapter says it did. A transition staged by an earlier call may be half done: a commit that
     holds its key means done, else a person's word or a probe says; one that can't tell is a failed result with
-    code `act.unknown`. Otherwise the worktree is put back first, and the deed is done now."""
+    code `act.unknown`. Otherwise the worktree is put back first, and the deed is done now; not one that rests on
+    files which others have changed since."""
     began = time.monotonic()
     call = ActionCall(
         tool=staged.tool,
@@ -41,6 +43,8 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
             return probed.result
         if probed.kind == "unknown":
             return ActionResult(ok=False, code=UNKNOWN, say=probed.why, not_before=probed.not_before)
+        if staged.overtaken and "git" in staged.proof.names:
+            return ActionResult(ok=False, code="act.overtaken", say=OVERTAKEN)
         await actions.reset(staged.before.head, f"interrupted/{staged.step}")
     result = await _carried_out(action, call)
     if not result.ok and result.code in CUT_SHORT and action.lasting(call):

@@ -19,7 +19,7 @@ from contracts.errors import ConfigError
 from contracts.explain import Checker
 from contracts.grammar import describe, specs
 from contracts.intent import IntentContract
-from contracts.ports import Agent, Runner, Store
+from contracts.ports import Agent, Runner
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
@@ -32,6 +32,7 @@ from controller.memory.asked import RunMemory
 from controller.pins import policy
 from controller.places import Places
 from controller.readers import readers_of
+from controller.record_store import artifacts_of, open_store, refuse_secrets
 from controller.rig import Rig, Watch
 from controller.schema_chain import current_schema, grown_folder, schemas_of
 from controller.stores.artifacts import FileArtifacts
@@ -39,7 +40,6 @@ from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
-from tool_adapters.eviction import evict
 from tool_adapters.forge.forum import Forum
 from tool_adapters.git import Engine
 from tool_adapters.process import ProcessRunner, child_environment
@@ -60,6 +60,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         schemas = schemas_of(loaded, schema)
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
+    refuse_secrets(task, schema)
     skill = contract.skill or builtin_skill("coding", task.layout)
     allowed = specs(task.actions.allow, task.actions.commands, waits(task.authorities))
     dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
@@ -103,15 +104,6 @@ def builtin_skill(name: str, layout: str = "full") -> str:
     return resources.files("controller").joinpath("skills", file).read_text("utf-8")
 
 
-def open_store(loaded: LoadedTask, *, create: bool = True) -> Store:
-    """The task's store. Raises ConfigError for an unknown one."""
-    places = Places.of(loaded)
-    made: Store = found("stores", loaded.task.store.use)(
-        places.runtime / "state.db", create=create, evict=evict, leave=places.home.leave
-    )
-    return made
-
-
 def assemble(
     loaded: LoadedTask,
     *,
@@ -129,13 +121,14 @@ def assemble(
     plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, runtime, env, environ)
     secrets = given(task.agent_config(name), environ, places.base) | tokens(task, environ)
     redact = Redactor(secrets)
-    artifacts = FileArtifacts(runtime / "artifacts", redact.redact)
     watch = watch or Watch()
-    runner = ProcessRunner(runtime / "spool", artifacts, redact, watch=watch.output)
+    files = FileArtifacts(runtime / "artifacts", redact.redact)
+    runner = ProcessRunner(runtime / "spool", files, redact, watch=watch.output)
     box = plan.around(runner)
     setup = box.for_(task.workspace.setup.network)
     workspace = WorktreeWorkspace.of(task, places.repo, places.home, runtime, setup, env, redact)
-    repo, store = workspace.work, open_store(loaded)
+    repo, store = workspace.work, open_store(loaded, workspace)
+    artifacts = artifacts_of(loaded, store, redact.redact)
     context = ActionContext(
         root=places.worktree,
         paths=law.paths,

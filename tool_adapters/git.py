@@ -24,7 +24,7 @@ from tool_adapters import gitformat
 from tool_adapters.bounded import Bounded
 from tool_adapters.descendants import CHILD, this_mark
 from tool_adapters.gitdir import GitDir
-from tool_adapters.githardening import ENVIRONMENT, OPTIONS, Signature, overrides, signature, sources
+from tool_adapters.githardening import WITHIN, Hardening, Signature, overrides, signature, sources
 from tool_adapters.gitposition import Positions
 
 # GitPython runs `git version` while it is imported; without git that would raise, and we say it better.
@@ -54,8 +54,8 @@ class Engine:
     """Runs git on one worktree or bare repository, which need not exist yet. `processes` counts what was
     started, `verbs` by verb."""
 
-    def __init__(self, root: Path, timeout: float = TIMEOUT) -> None:
-        self.root, self.timeout = root, timeout
+    def __init__(self, root: Path, timeout: float = TIMEOUT, hardening: Hardening = WITHIN) -> None:
+        self.root, self.timeout, self.hardening = root, timeout, hardening
         self.processes = 0
         self.verbs: Counter[str] = Counter()
         self._guard = threading.Lock()
@@ -90,7 +90,7 @@ class Engine:
         words = [
             # check-ignore dies of the option; `ignored` spells its paths so that none is magic.
             *([] if specs or verb == "check-ignore" else ["--literal-pathspecs"]),
-            *_flags((*OPTIONS, ignore, *neutral)),
+            *_flags((*self.hardening.options, ignore, *neutral)),
             verb,
             *tail,
         ]
@@ -110,7 +110,7 @@ class Engine:
             return self._read[2:]
         # Taken before reading: what is written while git reads shows up as a change the next time.
         before = signature(always)
-        words = [*_flags(OPTIONS), "config", "--list", "-z", "--show-origin", "--includes"]
+        words = [*_flags(self.hardening.options), "config", "--list", "-z", "--show-origin", "--includes"]
         settings = gitformat.settings(self._execute(place, "config", words, None, {}, (0,), None))
         more = tuple(sorted(sources(settings, self.root) - set(always)))
         self._read = ((*before, *signature(more)), more, settings, overrides(settings))
@@ -126,7 +126,7 @@ class Engine:
         ok: Collection[int],
         sink: Bounded | None,
     ) -> bytes:
-        env = {**ENVIRONMENT, f"{CHILD}git": this_mark(), "GIT_DIR": str(place.own), **extra}
+        env = {**self.hardening.environment, f"{CHILD}git": this_mark(), "GIT_DIR": str(place.own), **extra}
         if place.root is not None:
             env["GIT_WORK_TREE"] = str(place.root)
         with self._guard:
@@ -138,7 +138,7 @@ class Engine:
                 feed.seek(0)
             try:
                 status, out, err = self._command.execute(
-                    [*_program(env), *words],
+                    [*_program({*env, *self.hardening.passed}), *words],
                     istream=feed if stdin is not None else None,
                     with_extended_output=True,
                     with_exceptions=False,
@@ -148,7 +148,8 @@ class Engine:
                     kill_after_timeout=self.timeout,
                     env=env,
                     # An interrupt at the terminal is for the controller: half a commit helps nobody.
-                    process_group=0,
+                    start_new_session=self.hardening.alone,
+                    process_group=None if self.hardening.alone else 0,
                 )
             except GitCommandNotFound as error:
                 raise ConfigError("git was not found", hint="install git 2.31 or newer") from error
@@ -172,9 +173,9 @@ def _flags(options: Sequence[str]) -> list[str]:
     return [part for option in options for part in ("-c", option)]
 
 
-def _program(env: Mapping[str, str]) -> list[str]:
-    """git, absolute; behind `env -u` when the caller's environment has a GIT_… variable that must not reach
-    it, since GitPython hands the whole environment down."""
+def _program(known: Collection[str]) -> list[str]:
+    """git, absolute; behind `env -u` when the caller's environment has a GIT_… variable that is not `known` and so
+    must not reach it, since GitPython hands the whole environment down."""
     program = shutil.which(
         "git", path=os.pathsep.join(each for each in os.get_exec_path() if each[:1] == "/")
     )
@@ -183,7 +184,7 @@ def _program(env: Mapping[str, str]) -> list[str]:
     foreign = [
         name
         for name in os.environ
-        if name.startswith("GIT_") and not name.startswith("GIT_PYTHON_") and name not in env
+        if name.startswith("GIT_") and not name.startswith("GIT_PYTHON_") and name not in known
     ]
     return ["env", *(part for name in foreign for part in ("-u", name)), program] if foreign else [program]
 

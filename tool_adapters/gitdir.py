@@ -98,6 +98,16 @@ class GitDir:
             lock = _text(admin / "locked")
             yield Linked(admin, root, _branch(admin), lock.startswith("initializing"))
 
+    def holders(self) -> Iterator[tuple[Path, str]]:
+        """Every folder that has a branch checked out, and which; a worktree that was never finished is none."""
+        common = self.common.resolve()
+        main = GitDir.of(common.parent) if common.name == ".git" else self
+        if main is not None and main.root is not None and (branch := main.branch()):
+            yield main.root, branch
+        for each in GitDir(self.root, self.own, common).linked():
+            if each.branch and each.root.exists() and not each.unfinished:
+                yield each.root, each.branch
+
     def config_files(self) -> tuple[Path, ...]:
         """The configuration that is read whatever it includes."""
         return (self.common / "config", self.own / "config.worktree")

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.errors import ConfigError
@@ -65,7 +66,41 @@ _OVERRIDES = {
     "merge": ("driver=false",),
 }
 
+# What a call to a remote needs of its user: how to get there and who they are, from their own configuration and
+# environment. Nothing of it comes from the repository.
+_NOT_OUTWARD = ("core.sshCommand=", "core.gitProxy=", "credential.helper=", "protocol.allow=")
+_USERS_CONFIGURATION = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_USERS = re.compile(
+    r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|(PROXY_)?SSL_\w+|HTTP_\w+|CURL_\w+"
+    r"|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM))"
+)
+PROTOCOLS = "file:git:http:https:ssh"
+
 Signature = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """What a git process is started with: `environment` over the caller's, of whose GIT_… variables only `passed`
+    reach it; `options` before the verb. `alone`: in a session of its own, so that nothing can ask at a terminal."""
+
+    environment: Mapping[str, str]
+    options: tuple[str, ...]
+    passed: frozenset[str] = frozenset()
+    alone: bool = False
+
+
+WITHIN = Hardening(ENVIRONMENT, OPTIONS)
+
+
+def outward(environ: Mapping[str, str]) -> Hardening:
+    """For a repository of our own that talks to a remote: the user's own configuration counts, and no prompt hangs."""
+    passed = frozenset(name for name in environ if _USERS.fullmatch(name))
+    asks = {"SSH_ASKPASS": "false", "SSH_ASKPASS_REQUIRE": "never", "GIT_ALLOW_PROTOCOL": PROTOCOLS}
+    left = (*_USERS_CONFIGURATION, *passed)
+    environment = {name: value for name, value in ENVIRONMENT.items() if name not in left} | asks
+    options = tuple(each for each in OPTIONS if not each.startswith(_NOT_OUTWARD))
+    return Hardening(environment, (*options, "push.gpgSign=false", "push.pushOption="), passed, alone=True)
 
 
 def overrides(settings: Iterable[Setting]) -> tuple[str, ...]:

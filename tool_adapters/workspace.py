@@ -16,19 +16,18 @@ from contracts.ports import Opened, Runner
 from contracts.ranges import Hunk, hunks
 from contracts.record import RunRecord
 from contracts.redact import Redactor
-from contracts.repository import Status
 from contracts.task import Task
 from contracts.text import cut
 from contracts.workspace import Setup
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir
+from tool_adapters.kept_tree import free_ref, full_ref, kept_tree
 from tool_adapters.worktree import Worktree
 from tool_adapters.worktree_home import Home
 from tool_adapters.worktree_setup import WorktreeSetup
 
 T = TypeVar("T")
 KEY, RUN = "Skill-State-Key", "Skill-State-Run"
-NAMESPACE = "refs/skill-state/"
 _DIFF_READ = 1024 * 1024
 _SPOILED = b"\0 }])> made invalid by skill-state, to see whether a check notices \xff <([{ \"' \n"
 
@@ -139,6 +138,40 @@ class WorktreeWorkspace:
             notices=tuple(notices),
         )
 
+    async def arrive(self, tip: str, key: str | None, keep_as: str) -> str | None:
+        """The branch as it stands elsewhere: it is brought to commit `tip`, which must be here. Commits beyond it stay
+        where one of them is the step of `key`, or none was made by a step. What is lost otherwise, of a call that died
+        and was gone over elsewhere since, is kept under a ref, which is returned. The worktree need not be there.
+        Raises ConfigError."""
+
+        def move() -> str | None:
+            top, ref = self._worktree.checkout(), f"refs/heads/{self.branch}"
+            mine = top.rev(ref)
+            if mine == tip or (mine is not None and self._goes_on(top, tip, mine, key)):
+                return None
+            lost = mine is not None and top.merge_base(mine, tip) != mine
+            if not self._worktree.there():
+                self._worktree.refuse_taken()
+                top.update_ref(ref, tip, mine or "", "as it is on the remote")
+                if not lost:
+                    return None
+                kept = free_ref(keep_as, top.engine.place())
+                top.update_ref(kept, mine, "", "left behind")
+                return kept
+            self._ours()
+            return self._undo(tip, keep_as if lost or self.work.status().dirty else None, mine)
+
+        return await _thread(move)
+
+    @staticmethod
+    def _goes_on(top: Repo, tip: str, mine: str, key: str | None) -> bool:
+        """Whether what this clone has beyond `tip` is still to be taken up."""
+        if top.merge_base(tip, mine) != tip:
+            return False
+        form = f"--format=tformat:%(trailers:key={KEY},valueonly,separator=%x20)"
+        keys = set(top.engine.run("log", form, f"{tip}..{mine}").decode().split())
+        return not keys or key in keys
+
     def _ours(self) -> None:
         """Raises Moved when this worktree was left to us because another host's controller took over."""
         if (now := self._home.path) != self.path:
@@ -226,7 +259,7 @@ class WorktreeWorkspace:
             return None
         if (tip := self.work.rev(self.branch)) != seen and tip != head:
             raise Lost(f"{self.branch} was moved by somebody else, to {(tip or 'nowhere')[:12]}")
-        kept = self._kept(place, status, head, keep_as) if keep_as else None
+        kept = kept_tree(self.work, status, head, keep_as, self.author) if keep_as else None
         self._to(head, tip)
         if status.branch != self.branch:
             self._attach()
@@ -249,32 +282,6 @@ class WorktreeWorkspace:
             self.work.update_ref(f"refs/heads/{self.branch}", head, tip, "put back")
         self._tip = head
         self.work.engine.run("read-tree", "--reset", "-u", head)
-
-    def _kept(self, place: GitDir, status: Status, head: str, keep_as: str) -> str | None:
-        """The tree as it is, as a commit under a ref of its own."""
-        name = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
-        ref, number = name, 1
-        while place.ref(ref):
-            number += 1
-            ref = f"{name}-{number}"
-        index = place.own / "skill-state-index"
-        index.with_name(f"{index.name}.lock").unlink(
-            missing_ok=True
-        )  # of a git that was killed: only we use it
-        if (place.own / "index").exists():
-            shutil.copyfile(place.own / "index", index)
-        run, env = self.work.engine.run, {"GIT_INDEX_FILE": str(index)}
-        fed = b"\0".join(path.encode("utf-8", "surrogateescape") for path in status.dirty if path[-1] != "/")
-        try:
-            run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=fed, env=env)
-            tree = run("write-tree", env=env).decode().strip()
-        finally:
-            index.unlink(missing_ok=True)
-        parent = status.head or head
-        message = f"undone: {ref.removeprefix(NAMESPACE)}\n\nThe worktree before it was put back to {head}.\n"
-        oid = self.work.commit_tree(tree, [parent], message, self.author)
-        self.work.update_ref(ref, oid, "", "kept before an undo")
-        return ref
 
     def _remove(self, path: str) -> None:
         target = self.path / path
@@ -345,18 +352,12 @@ class WorktreeWorkspace:
             tip = self.work.rev(self.branch)
             if tip is None or tip == self._base:
                 return None
-            ref = keep_as if keep_as.startswith("refs/") else NAMESPACE + _ref_name(keep_as)
+            ref = full_ref(keep_as)
             self.work.update_ref(ref, tip, None, "branch of an earlier run")
             self._to(self._base, tip)
             return ref
 
         return await _thread(reset)
-
-
-def _ref_name(name: str) -> str:
-    """`name` with what Git does not allow in a ref replaced."""
-    parts = (re.sub(r"[^A-Za-z0-9@#+=_.-]|\.\.|@\{", "-", part).strip(".") or "-" for part in name.split("/"))
-    return "/".join(part.removesuffix(".lock") for part in parts if part)
 
 
 async def _thread(work: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contracts.errors import ConfigError, Temporary
 from tool_adapters.git import GitFailed, Repo
-from tool_adapters.gitdir import GitDir, Linked
+from tool_adapters.gitdir import GitDir
 
 CREATION_TIMEOUT = 900.0
 STALE_LOCK = 10.0
@@ -77,6 +77,21 @@ class Worktree:
         assert place.root is not None
         return self._base_commit(Repo(place.root), place)
 
+    def checkout(self) -> Repo:
+        """The repository that the worktree is of. Raises ConfigError."""
+        place = self._preflight()
+        assert place.root is not None
+        return Repo(place.root)
+
+    def there(self) -> bool:
+        """Whether the worktree is there and whole."""
+        return self._whole(self._preflight())
+
+    def refuse_taken(self) -> None:
+        """Raises ConfigError when somebody has the branch checked out elsewhere."""
+        place = self._preflight()
+        self._refuse_taken_branch(place)
+
     def _preflight(self) -> GitDir:
         place = GitDir.around(self.repo.resolve())
         if place is None:
@@ -119,7 +134,7 @@ class Worktree:
 
     def _create(self, top: Repo, place: GitDir, base: str) -> bool:
         linked = list(place.linked())
-        self._refuse_taken_branch(place, linked)
+        self._refuse_taken_branch(place)
         mine = next((each for each in linked if each.root.resolve() == self.path.resolve()), None)
         if mine is not None and mine.unfinished:
             # Its creation was killed: no step has ever worked in it.
@@ -152,12 +167,9 @@ class Worktree:
         self._warn_of_changes(top)
         return True
 
-    def _refuse_taken_branch(self, place: GitDir, linked: list[Linked]) -> None:
-        main = GitDir.of(place.common.parent) if place.common.name == ".git" else place
-        holders = [(main.root, main.branch())] if main is not None and main.root else []
-        holders += [(each.root, each.branch) for each in linked if each.root.exists() and not each.unfinished]
-        for root, branch in holders:
-            if branch != self.branch or root is None or root.resolve() == self.path.resolve():
+    def _refuse_taken_branch(self, place: GitDir) -> None:
+        for root, branch in place.holders():
+            if branch != self.branch or root.resolve() == self.path.resolve():
                 continue
             if root.resolve() in self.left:
                 self._let_go(root, place)

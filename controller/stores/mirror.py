@@ -51,7 +51,7 @@ class Mirror:
             return False
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.path(run).open("ab") as file:
-            file.write(b"".join(_line(row) for row in new))
+            file.write(b"".join(lined(row) for row in new))
         self._last[run] = new[-1][0]
         return True
 
@@ -60,7 +60,7 @@ class Mirror:
         new = list(rows)
         self.folder.mkdir(parents=True, exist_ok=True)
         fresh = self.path(run).with_suffix(f".{os.getpid()}.new")
-        fresh.write_bytes(b"".join(_line(row) for row in new))
+        fresh.write_bytes(b"".join(lined(row) for row in new))
         fresh.replace(self.path(run))
         self._last[run] = new[-1][0] if new else 0
 
@@ -78,13 +78,22 @@ class Mirror:
             return []
         for line in lines:
             try:
-                found = orjson.loads(line)
-                rows.append((found["seq"], found["prev"], found["hash"], str(found["row"]).encode()))
-            except (ValueError, KeyError, TypeError):
+                rows.append(unlined(line))
+            except ValueError:
                 break
         return sound(rows)
 
 
-def _line(row: Row) -> bytes:
+def lined(row: Row) -> bytes:
+    """A row as one line of JSON."""
     seq, prev, hash, data = row
     return orjson.dumps({"seq": seq, "prev": prev, "hash": hash, "row": data.decode()}) + b"\n"
+
+
+def unlined(line: bytes) -> Row:
+    """The row in a line. Raises ValueError."""
+    try:
+        found = orjson.loads(line)
+        return found["seq"], found["prev"], found["hash"], str(found["row"]).encode()
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no audit row: {line[:80]!r}") from error

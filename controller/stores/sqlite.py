@@ -12,19 +12,19 @@ from pathlib import Path
 
 import anyio.to_thread
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from contracts.base import digest
-from contracts.errors import Busy, ConfigError, Lost, Unavailable
+from contracts.errors import Busy, ConfigError, Lost
 from contracts.outcomes import CLOSING
 from contracts.ports import Lease, Owner
 from contracts.queue import Post, PostBody
-from contracts.record import FORMAT, AuditRow, RunRecord
-from controller.stores.mirror import GENESIS, Mirror, Row, chain
+from contracts.record import AuditRow, RunRecord
+from controller.stores import document
+from controller.stores.document import faults, following, loaded, parsed
+from controller.stores.mirror import Mirror, Row
 from controller.stores.owner import alive, me
 from controller.stores.sqlite_file import SqliteFile
-
-_body: TypeAdapter[PostBody] = TypeAdapter(PostBody)
 
 
 class SqliteStore:
@@ -56,11 +56,7 @@ class SqliteStore:
             posts = db.execute(
                 "SELECT id, body FROM inbox WHERE task = ? ORDER BY id", (record.task,)
             ).fetchall()
-        inbox = tuple(Post(id=id, body=_body.validate_json(body)) for id, body in posts)
-        if record.staged is not None:
-            staged = record.staged.model_copy(update={"resumed": True})
-            record = record.model_copy(update={"staged": staged})
-        return record.folded(inbox)
+        return loaded(record, (Post(id=id, body=document.body.validate_json(said)) for id, said in posts))
 
     async def runs(self, task: str) -> list[tuple[str, int, str | None]]:
         """(run id, version, outcome) of every run of a task, newest first."""
@@ -81,36 +77,16 @@ class SqliteStore:
 
     async def verify(self, run: str) -> list[str]:
         """What is wrong with the audit chain of a run; empty when it holds."""
-        wrong, prev, expected = [], GENESIS, 1
+        record = await self.load(run)
         with self._file.reading() as db:
             rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
-            for seq, before, hash, row in rows:
-                if seq != expected:
-                    wrong.append(f"row {expected} is missing")
-                if before != prev:
-                    wrong.append(f"row {seq} does not follow row {seq - 1}")
-                if not isinstance(row, bytes) or chain(before, row) != hash:
-                    wrong.append(f"row {seq} was changed after it was written")
-                prev, expected = hash, seq + 1
-        record = await self.load(run)
-        if record is not None and (record.rows, record.chain or GENESIS) != (expected - 1, prev):
-            wrong.append(f"the record names {record.rows} rows, the chain ends at {expected - 1}")
-        return wrong
+            return faults(rows, record)
 
     # ---- writing --------------------------------------------------------------------------------------
     async def swap(
         self, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Sequence[int] = ()
     ) -> RunRecord:
-        after = record.model_copy(update={"version": record.version + 1, "inbox": ()})
-        new: list[Row] = []
-        if row is not None:
-            entry, prev = row.model_dump_json(exclude_defaults=True).encode(), record.chain or GENESIS
-            new = [(record.rows + 1, prev, chain(prev, entry), entry)]
-            after = after.model_copy(update={"rows": new[0][0], "chain": new[0][2]})
-        kept = after.model_dump(mode="json", exclude={"inbox"}, exclude_defaults=True)
-        data = orjson.dumps(
-            {"format": FORMAT} | kept
-        )  # said although it is the default: an older version must know
+        after, data, new = following(record, row)
         outcome = str(record.outcome) if record.outcome in CLOSING else None
         with self._file.writing() as db:
             self._fenced(db, lease)
@@ -128,13 +104,13 @@ class SqliteStore:
                 ).rowcount
             if done != 1:
                 raise Lost(f"run {record.run} was changed by another controller")
-            db.executemany(
-                "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)",
-                [(after.run, *each) for each in new],
-            )
+            if new is not None:
+                db.execute(
+                    "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)", (after.run, *new)
+                )
             db.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in consumed])
-        if new:
-            self._mirrored(after.run, new[0])
+        if new is not None:
+            self._mirrored(after.run, new)
         left = tuple(post for post in record.inbox if post.id not in consumed)
         return after.model_copy(update={"inbox": left})
 
@@ -147,8 +123,9 @@ class SqliteStore:
             )
 
     async def post(self, task: str, body: PostBody) -> int:
+        said = document.body.dump_json(body)
         with self._file.writing() as db:
-            done = db.execute("INSERT INTO inbox(task, body) VALUES (?,?)", (task, _body.dump_json(body)))
+            done = db.execute("INSERT INTO inbox(task, body) VALUES (?,?)", (task, said))
             return int(done.lastrowid or 0)
 
     # ---- the lease ------------------------------------------------------------------------------------
@@ -279,14 +256,7 @@ class SqliteStore:
     def _parse(self, data: bytes, sum: str, version: int) -> RunRecord:
         if digest(data) != sum:
             raise self._file.damaged("the record does not match its checksum")
-        if (found := orjson.loads(data).get("format", 1)) > FORMAT:
-            raise Unavailable(
-                f"the record has format {found}, this version reads up to {FORMAT}", hint="upgrade"
-            )
-        try:
-            record = RunRecord.model_validate_json(data)
-        except ValidationError as error:
-            raise self._file.damaged(f"the record has another shape: {error.errors()[0]['msg']}") from error
+        record = parsed(data, self._file.damaged)
         if record.version != version:
             raise self._file.damaged("the record's version does not match its row")
         return record

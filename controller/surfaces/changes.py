@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 from contracts.errors import ConfigError
+from contracts.record import RunRecord
 from controller.places import Places
+from controller.record_store import remote_of
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.words import plural
 from controller.taskfile import LoadedTask
@@ -17,12 +19,16 @@ SHOWN = 12
 DIFF_BYTES = 64 * 1024 * 1024
 
 
-def repository(loaded: LoadedTask) -> ReadOnlyRepo:
-    """The user's repository around the task, for reading. Raises ConfigError."""
+def repository(loaded: LoadedTask, record: RunRecord | None = None) -> ReadOnlyRepo:
+    """The user's repository around the task, for reading. The work of `record` is in it, fetched where another clone
+    did it: the run's branch is made there, or brought forward when nothing has it checked out. Raises ConfigError,
+    Unavailable."""
     repo = Places.of(loaded).repo
     place = GitDir.around(repo)
     if place is None:
         raise ConfigError("not a Git repository", where=str(repo))
+    if record is not None and loaded.task.store.use == "git":
+        remote_of(loaded).bring(record.head, record.branch)
     return Repo(place.root or place.own).reader()
 
 
@@ -49,7 +55,7 @@ def diff(task: Path | None, run: str | None, stat: bool) -> int:
     """Print what the run's branch changes against its base."""
     loaded = load(task)
     record = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run))
-    repo = repository(loaded)
+    repo = repository(loaded, record)
     if stat:
         print(diffstat(repo, record.base, record.head, limit=10_000) or "nothing changed")
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,11 @@ import anyio.to_thread
 import orjson
 
 from contracts.errors import Busy, ControllerError, NoRoom, Unavailable
-from contracts.ports import Lease
+from contracts.ports import Lease, Ledger
 from controller.places import Places
+from controller.record_store import stores_of
 from controller.rig import LEASE_SECONDS
-from controller.stores.sqlite import SqliteStore
-from controller.surfaces.locate import load, open_existing, wait_for
+from controller.surfaces.locate import load, wait_for
 from controller.surfaces.words import plain, size
 from controller.taskfile import LoadedTask
 from tool_adapters.cleaning import DAY, Left, Survey, TaskLeft, remove
@@ -50,10 +50,10 @@ async def _cleaned(loaded: LoadedTask, dry_run: bool, keep_runs: int) -> list[Le
         return []
     first: list[Left] = []
     for attempt in (1, 2):
-        store = open_existing(loaded) if (places.runtime / "state.db").exists() else None
+        stores = stores_of(loaded)
         try:
-            async with _alone(None if dry_run else store):
-                found = first + await survey(loaded, store, keep_runs)
+            async with _alone([] if dry_run else stores):
+                found = first + await survey(loaded, stores, keep_runs)
                 return found if dry_run else await _removed(found, places.repo)
         except Unavailable:
             full = shutil.disk_usage(places.runtime).free < FULL
@@ -78,28 +78,25 @@ async def _removed(found: list[Left], repo: Path) -> list[Left]:
 
 
 @asynccontextmanager
-async def _alone(store: SqliteStore | None) -> AsyncIterator[None]:
-    """While it lasts nobody else can work on a task of the store. Raises Busy when somebody does."""
-    if store is None:
-        yield
-        return
-    names = await store.tasks()
-    for name in names:
+async def _alone(stores: Sequence[Ledger]) -> AsyncIterator[None]:
+    """While it lasts nobody else can work on a task of these stores. Raises Busy when somebody does."""
+    tasks = [(store, name) for store in stores for name in await store.tasks()]
+    for store, name in tasks:
         if (holder := await store.holder(name)) is not None:
             owner = holder.owner
             raise Busy(
                 f"task {name!r} is being worked on by pid {owner.pid} on {owner.host} (lease {holder.id})",
                 hint="clean when it has ended; `--dry-run` looks meanwhile",
             )
-    leases: list[Lease] = []
+    leases: list[tuple[Ledger, Lease]] = []
     with suppress(Unavailable):  # on a full disk no lease can be written: nobody else can begin there either
-        for name in names:
-            leases.append(await store.lease(name, LEASE_SECONDS))
+        for store, name in tasks:
+            leases.append((store, await store.lease(name, LEASE_SECONDS)))
 
     async def renew() -> None:
         while True:
             await anyio.sleep(LEASE_SECONDS / 3)
-            for lease in leases:
+            for store, lease in leases:
                 await store.renew(lease, LEASE_SECONDS)
 
     try:
@@ -109,18 +106,22 @@ async def _alone(store: SqliteStore | None) -> AsyncIterator[None]:
             group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            for lease in leases:
+            for store, lease in leases:
                 await store.release(lease)
 
 
 # ---- what there is ----------------------------------------------------------------------------------------
-async def survey(loaded: LoadedTask, store: SqliteStore | None, keep_runs: int) -> list[Left]:
+async def survey(loaded: LoadedTask, stores: Sequence[Ledger], keep_runs: int) -> list[Left]:
     """Everything that was left in the runtime folder of `loaded`. Changes nothing. Raises ControllerError."""
-    places, tasks, roots = Places.of(loaded), [], None
-    if store is not None:
+    places, tasks = Places.of(loaded), list[TaskLeft]()
+    roots: list[bytes] | None = None
+    if stores:
         configured = names(places.base) | {loaded.task.name}
-        tasks = [left for name in await store.tasks() if (left := await _task(store, name, configured))]
-        roots = [root for task in tasks for root in await _texts(store, task.name, keep_runs)]
+        roots = []
+        for store in stores:
+            there = [left for name in await store.tasks() if (left := await _task(store, name, configured))]
+            roots += [root for task in there for root in await _texts(store, task.name, keep_runs)]
+            tasks += there
     look = Survey(places.runtime, places.repo, tasks, roots, keep_runs, time.time())
     return await anyio.to_thread.run_sync(look)
 
@@ -128,9 +129,7 @@ async def survey(loaded: LoadedTask, store: SqliteStore | None, keep_runs: int) 
 async def freeable(loaded: LoadedTask) -> int | None:
     """Bytes that `clean` would free; None when that can't be told."""
     try:
-        return sum(
-            each.size for each in await survey(loaded, open_existing(loaded), KEEP_RUNS) if each.remove
-        )
+        return sum(each.size for each in await survey(loaded, stores_of(loaded), KEEP_RUNS) if each.remove)
     except (ControllerError, OSError):
         return None
 
@@ -157,7 +156,7 @@ def names(folder: Path) -> set[str]:
     return found
 
 
-async def _task(store: SqliteStore, name: str, configured: set[str]) -> TaskLeft | None:
+async def _task(store: Ledger, name: str, configured: set[str]) -> TaskLeft | None:
     record = await store.load(name)
     if record is None:
         return None
@@ -173,7 +172,7 @@ async def _task(store: SqliteStore, name: str, configured: set[str]) -> TaskLeft
     )
 
 
-async def _texts(store: SqliteStore, name: str, keep_runs: int) -> list[bytes]:
+async def _texts(store: Ledger, name: str, keep_runs: int) -> list[bytes]:
     """Everything that is stored of the newest runs of a task."""
     texts = []
     for run, _, _ in (await store.runs(name))[:keep_runs]:

@@ -14,8 +14,7 @@ from contracts.intent import in_force
 from contracts.record import RunRecord
 from controller.assemble import charter
 from controller.contract_folder import contract_of
-from controller.places import Places
-from controller.surfaces.locate import load, open_existing, wait_for
+from controller.surfaces.locate import kept, load, wait_for
 from controller.surfaces.words import colour, plain
 from controller.taskfile import LoadedTask
 
@@ -77,9 +76,8 @@ def warnings(loaded: LoadedTask) -> Iterator[str]:
 
 
 def _record(loaded: LoadedTask) -> RunRecord | None:
-    if not (Places.of(loaded).runtime / "state.db").exists():
-        return None
-    return wait_for(lambda: open_existing(loaded).load(loaded.task.name))
+    store = kept(loaded)
+    return wait_for(lambda: store.load(loaded.task.name)) if store is not None else None
 
 
 def _standing(criterion: Criterion, record: RunRecord | None) -> Standing:

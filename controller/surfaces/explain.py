@@ -8,11 +8,10 @@ import orjson
 
 from contracts.base import JsonObject
 from contracts.errors import ConfigError, ControllerError
-from contracts.ports import Artifacts
+from contracts.ports import Artifacts, Gone
 from contracts.record import AuditRow, RunRecord
 from controller.audit import patched
-from controller.places import Places
-from controller.stores.artifacts import FileArtifacts
+from controller.record_store import artifacts_of
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for
 from controller.surfaces.prompt import table, table_lines
@@ -27,15 +26,15 @@ def explain(task: Path | None, step: int | None, run: str | None, as_json: bool)
     """Print what is known of `step` (the last one when None). What isn't kept is said. Raises ConfigError for
     a step that the run does not have."""
     loaded = load(task)
-    store, places = open_existing(loaded), Places.of(loaded)
+    store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
     kept = wait_for(lambda: rows(store, record.run))
     wanted = record.step if step is None else step
     of_step = [each for each in kept if each[3].step == wanted]
     if not of_step and (record.staged is None or record.staged.step != wanted):
         raise ConfigError(f"run {record.run} has no step {wanted}", hint=f"it is at step {record.step}")
-    artifacts = FileArtifacts(places.runtime / "artifacts")
-    repo = repository(loaded)
+    artifacts = artifacts_of(loaded, store)
+    repo = repository(loaded, record)
     told = [_row(each, artifacts, repo, loaded) for each in of_step]
     half = _half_done(record) if record.staged is not None and record.staged.step == wanted else None
     if as_json:
@@ -50,19 +49,22 @@ def _row(kept: Row, artifacts: Artifacts, repo: ReadOnlyRepo, loaded: LoadedTask
     seq, _, hash, row = kept
     found: JsonObject = {"seq": seq, "hash": hash, "row": row.model_dump(mode="json", exclude_defaults=True)}
     for name in ("prompt", "reply"):
-        found[name] = _artifact(artifacts, row.digests.get(name))
+        found[name], found[f"{name}_gone"] = _artifact(artifacts, row.digests.get(name))
     found["sections"] = table(found["prompt"], loaded) if found["prompt"] is not None else []
     found["diff"] = _diff(repo, row) if row.commit else None
     return found
 
 
-def _artifact(artifacts: Artifacts, id: str | None) -> str | None:
+def _artifact(artifacts: Artifacts, id: str | None) -> tuple[str | None, str]:
+    """(its text, why it is not there)."""
     if id is None:
-        return None
+        return None, ""
     try:
-        return artifacts.get(id).decode("utf-8", "replace")
+        return artifacts.get(id).decode("utf-8", "replace"), ""
+    except Gone as gone:
+        return None, gone.why
     except (KeyError, OSError):
-        return None
+        return None, "it is gone"
 
 
 def _diff(repo: ReadOnlyRepo, row: AuditRow) -> str:
@@ -146,7 +148,8 @@ def _kept_lines(name: str, each: JsonObject, row: JsonObject) -> list[str]:
     """A reply whole, of a prompt the sizes of its sections."""
     text, id = each[name], row.get("digests", {}).get(name)
     if text is None:
-        return [f"{name}: not kept" + (f" any more (artifact {id} is gone)" if id else "")]
+        gone = f" any more (artifact {id}: {each[f'{name}_gone']})" if id else ""
+        return [f"{name}: not kept{gone}"]
     whole = f"; whole: `controller prompt {row['step']}`" if name == "prompt" else ""
     body = table_lines(each["sections"]) if name == "prompt" else _moved_in(text)
     return [f"{name} ({len(text.encode()):,} bytes{whole}):", *body]

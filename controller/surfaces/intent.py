@@ -17,8 +17,7 @@ from contracts.record import AuditRow, RunRecord
 from controller.assemble import charter
 from controller.contract_folder import INTENT, folder_of, json_object
 from controller.history import contracted
-from controller.places import Places
-from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
+from controller.surfaces.locate import kept, load, rows, wait_for
 from controller.surfaces.words import clock, command, plain
 from controller.taskfile import LoadedTask
 
@@ -26,8 +25,8 @@ from controller.taskfile import LoadedTask
 def show(task: Path | None, as_json: bool) -> int:
     """Print the contract in force, and what was changed in the newest run, by whom."""
     loaded = load(task)
-    _, contract, record, kept = _in_force(loaded)
-    changes, law = list(_changes(kept)), charter(loaded)
+    _, contract, record, audit = _in_force(loaded)
+    changes, law = list(_changes(audit)), charter(loaded)
     waits = record is not None and not record.finished and record.digests["intent"] != law.digests["intent"]
     if as_json:
         told = {
@@ -94,13 +93,13 @@ def _in_force(
     """The contract of the newest run as its task had it, and with what was approved in it since; the run, its audit.
     An edit of the task that nobody accepted yet is not in force."""
     law = charter(loaded).intent
-    if not (Places.of(loaded).runtime / "state.db").exists():
+    store = kept(loaded)
+    record = wait_for(lambda: store.load(loaded.task.name)) if store is not None else None
+    if store is None or record is None:
         return law, law, None, []
-    store = open_existing(loaded)
-    record = wait_for(lambda: newest(store, loaded.task.name))
-    kept = [row for *_, row in wait_for(lambda: rows(store, record.run))]
-    base = contracted(kept) or law
-    return base, in_force(record.intent, base), record, kept
+    audit = [row for *_, row in wait_for(lambda: rows(store, record.run))]
+    base = contracted(audit) or law
+    return base, in_force(record.intent, base), record, audit
 
 
 def _changes(kept: Iterable[AuditRow]) -> Iterator[JsonObject]:

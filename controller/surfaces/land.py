@@ -45,7 +45,7 @@ def land(
     record = wait_for(lambda: newest(store, loaded.task.name))
     places, target = Places.of(loaded), onto or loaded.task.workspace.base
     settled(record, task)
-    repo = repository(loaded)
+    repo = repository(loaded, record)
     tip = repo.rev(f"refs/heads/{record.branch}")
     if tip != record.head:
         raise ConfigError(

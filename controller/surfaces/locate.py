@@ -10,13 +10,15 @@ from typing import TypeVar
 import anyio
 
 from contracts.errors import ConfigError
+from contracts.ports import Ledger
 from contracts.record import AuditRow, RunRecord
 from controller.places import Places
-from controller.stores.sqlite import SqliteStore
+from controller.record_store import open_store
 from controller.taskfile import LoadedTask, read_task
 
 T = TypeVar("T")
 TASK_FILE = "task.yaml"
+KNOWN = ("sqlite", "git")
 
 Row = tuple[int, str, str, AuditRow]
 
@@ -41,15 +43,23 @@ def load(given: Path | None) -> LoadedTask:
     return read_task(task_path(given), actions=installed["actions"], agents=installed["agents"])
 
 
-def open_existing(loaded: LoadedTask) -> SqliteStore:
-    """The store, only if it is there already: a query makes nothing. Raises ConfigError, Unavailable."""
-    if loaded.task.store.use != "sqlite":
+def open_existing(loaded: LoadedTask) -> Ledger:
+    """The store, only if it is there already: a query makes nothing but a copy of what a remote keeps. Raises
+    ConfigError, Unavailable."""
+    if loaded.task.store.use not in KNOWN:
         raise ConfigError(f"this command can't read a store of kind {loaded.task.store.use!r}")
-    places = Places.of(loaded)
-    return SqliteStore(places.runtime / "state.db", create=False, leave=places.home.leave)
+    return open_store(loaded, create=False)
 
 
-async def newest(store: SqliteStore, task: str, run: str | None = None) -> RunRecord:
+def kept(loaded: LoadedTask) -> Ledger | None:
+    """The same; None where it is known without asking that there is no store yet."""
+    local = loaded.task.store.use == "sqlite"
+    if local and not (Places.of(loaded).runtime / "state.db").exists():
+        return None
+    return open_existing(loaded)
+
+
+async def newest(store: Ledger, task: str, run: str | None = None) -> RunRecord:
     """The run `run`, `#N` or the newest one of `task`. Raises ConfigError when there is none."""
     if run and "@" not in run:
         number = run.removeprefix("#")
@@ -64,11 +74,11 @@ async def newest(store: SqliteStore, task: str, run: str | None = None) -> RunRe
     return record
 
 
-async def _known(store: SqliteStore, task: str) -> str:
+async def _known(store: Ledger, task: str) -> str:
     return ", ".join(each for each, _, _ in await store.runs(task)) or "none"
 
 
-async def rows(store: SqliteStore, run: str) -> list[Row]:
+async def rows(store: Ledger, run: str) -> list[Row]:
     """The audit rows of a run, oldest first."""
     return [row async for row in store.log(run)]
 

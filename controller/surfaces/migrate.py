@@ -7,14 +7,12 @@ from pathlib import Path
 import orjson
 
 from contracts.errors import ConfigError
-from controller.assemble import open_store
 from controller.contract_folder import STATE_SCHEMA
 from controller.migrate import Plan
 from controller.migrate import migrate as carried
-from controller.places import Places
 from controller.schema_chain import MIGRATIONS, chain_of
 from controller.surfaces.grown import put_aside
-from controller.surfaces.locate import load, wait_for
+from controller.surfaces.locate import kept, load, wait_for
 from controller.surfaces.state import differences
 from controller.surfaces.who import who
 from controller.surfaces.words import command, plain
@@ -24,11 +22,12 @@ def migrate(task: Path | None, to: int | None, *, dry_run: bool, as_json: bool) 
     """Print what differs in the state. Raises ConfigError where it can't be, Unavailable for an unknown version,
     Busy while a controller is at work."""
     loaded = load(task)
-    if not (Places.of(loaded).runtime / "state.db").exists():
+    store = kept(loaded)
+    if store is None:
         raise ConfigError(f"task {loaded.task.name!r} has no run yet", hint="`controller run` opens one")
     chain = chain_of(loaded)
     wanted = chain.current.version if to is None else to
-    most, store = loaded.task.limits.state, open_store(loaded, create=False)
+    most = loaded.task.limits.state
     plan = wait_for(
         lambda: carried(store, loaded.task.name, chain, wanted, most=most, by=who(), dry_run=dry_run)
     )

@@ -10,12 +10,11 @@ import orjson
 from contracts.base import JsonObject
 from contracts.bounds import worst_case_bytes
 from contracts.errors import ConfigError
-from contracts.ports import Artifacts
+from contracts.ports import Artifacts, Gone
 from contracts.sections import sections
 from controller.assemble import charter
-from controller.places import Places
+from controller.record_store import artifacts_of
 from controller.render import worst_case
-from controller.stores.artifacts import FileArtifacts
 from controller.surfaces.locate import Row, load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
@@ -24,10 +23,10 @@ from controller.taskfile import LoadedTask
 def prompt(task: Path | None, step: int | None, run: str | None, as_table: bool, as_json: bool) -> int:
     """Print the prompt of `step` (the newest that is kept when None). Raises ConfigError where there is none."""
     loaded = load(task)
-    store, places = open_existing(loaded), Places.of(loaded)
+    store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
     kept = wait_for(lambda: rows(store, record.run))
-    number, text = _found(kept, step, FileArtifacts(places.runtime / "artifacts"))
+    number, text = _found(kept, step, artifacts_of(loaded, store))
     if as_json:
         told = {
             "run": record.run,
@@ -57,6 +56,8 @@ def _found(kept: Sequence[Row], step: int | None, artifacts: Artifacts) -> tuple
     id = asked[-1].digests["prompt"]
     try:
         return asked[-1].step, artifacts.get(id).decode("utf-8", "replace")
+    except Gone as gone:
+        raise ConfigError(f"the prompt of step {asked[-1].step} is not here: {gone.why}") from None
     except (KeyError, OSError):
         hint = "`controller clean` keeps the outputs of the newest runs only"
         raise ConfigError(f"the prompt of step {asked[-1].step} is gone (artifact {id})", hint=hint) from None

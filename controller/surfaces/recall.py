@@ -11,8 +11,7 @@ from contracts.errors import ConfigError
 from contracts.recall import KINDS, Hit, Recalled
 from controller.assemble import charter
 from controller.memory.asked import RunMemory
-from controller.places import Places
-from controller.stores.artifacts import FileArtifacts
+from controller.record_store import artifacts_of
 from controller.surfaces.locate import load, newest, open_existing, wait_for
 from controller.surfaces.words import plain, plural
 
@@ -24,9 +23,9 @@ def recall(
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise ConfigError(f"there is no kind {unknown[0]!r}", hint=f"kinds: {', '.join(KINDS)}")
     loaded = load(task)
-    store, artifacts = open_existing(loaded), FileArtifacts(Places.of(loaded).runtime / "artifacts")
+    store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
-    memory = RunMemory(loaded.task.name, store, artifacts, charter(loaded).fields)
+    memory = RunMemory(loaded.task.name, store, artifacts_of(loaded, store), charter(loaded).fields)
     found = wait_for(lambda: memory.recall(query, kinds, limit, record.run))
     if as_json:
         print(orjson.dumps({"run": record.run, **asdict(found)}).decode())

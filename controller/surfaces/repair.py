@@ -13,9 +13,9 @@ from contracts.veil import veiled
 from controller.assemble import charter
 from controller.history import versions
 from controller.places import Places
+from controller.record_store import artifacts_of
 from controller.recover import LOST, Recovered, recover
 from controller.replay import replay
-from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
@@ -99,12 +99,10 @@ def replayed(task: Path | None, run: str | None, to: int | None, as_json: bool) 
     """Rebuild the state of a run and gate its replies again, without agent or action. 0 when all comes out as it
     was, 3 when something does not. Raises ConfigError for an unknown run."""
     loaded = load(task)
-    store, places = open_existing(loaded), Places.of(loaded)
+    store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
     kept = wait_for(lambda: rows(store, record.run))
-    found = replay(
-        (row for *_, row in kept), charter(loaded), FileArtifacts(places.runtime / "artifacts"), to
-    )
+    found = replay((row for *_, row in kept), charter(loaded), artifacts_of(loaded, store), to)
     wrong = list(found.wrong)
     whole = to is None or to >= record.step
     states = [version.state for version in versions(row for *_, row in kept)]

@@ -11,15 +11,14 @@ from contracts.base import JsonObject
 from contracts.errors import ConfigError, ControllerError
 from contracts.intent import SECTIONS, IntentContract, in_force
 from contracts.pointers import FORMS, Pointer, pointer_of
+from contracts.ports import Artifacts, Gone, Ledger
 from contracts.record import AuditRow, RunRecord
 from contracts.redact import Redactor
 from contracts.text import clean, cut, standing
 from contracts.veil import veiled
 from controller.assemble import charter
 from controller.history import contracted
-from controller.places import Places
-from controller.stores.artifacts import FileArtifacts
-from controller.stores.sqlite import SqliteStore
+from controller.record_store import artifacts_of
 from controller.surfaces.changes import repository
 from controller.surfaces.explain import DIFF_BYTES
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
@@ -68,7 +67,7 @@ def source(task: Path | None, of: str, run: str | None, as_json: bool) -> int:
 
 
 # ---- from a place to its source ---------------------------------------------------------------------------
-def _named(of: str, loaded: LoadedTask, store: SqliteStore, record: RunRecord) -> tuple[str, object]:
+def _named(of: str, loaded: LoadedTask, store: Ledger, record: RunRecord) -> tuple[str, object]:
     """(the source, what it is the source of)."""
     path = [part.replace("~1", "/").replace("~0", "~") for part in of.split("/")[1:]]
     if path[0] == "intent":
@@ -88,7 +87,7 @@ def _named(of: str, loaded: LoadedTask, store: SqliteStore, record: RunRecord) -
 
 
 def _item(
-    of: str, path: list[str], loaded: LoadedTask, store: SqliteStore, record: RunRecord
+    of: str, path: list[str], loaded: LoadedTask, store: Ledger, record: RunRecord
 ) -> tuple[str, object]:
     kept = [row for *_, row in wait_for(lambda: rows(store, record.run))]
     base: IntentContract = contracted(kept) or charter(loaded).intent
@@ -103,23 +102,25 @@ def _item(
 
 
 # ---- from a source to what is there -----------------------------------------------------------------------
-def _looked_up(pointer: Pointer, loaded: LoadedTask, store: SqliteStore, record: RunRecord) -> Found:
+def _looked_up(pointer: Pointer, loaded: LoadedTask, store: Ledger, record: RunRecord) -> Found:
     match pointer.kind:
         case "issue" | "url":
             return Found(pointer.kind, f"{pointer.name} (outside: it is not fetched)")
         case "artifact":
-            return _artifact(pointer, loaded)
+            return _artifact(pointer, artifacts_of(loaded, store))
         case "check":
             return _check(pointer, record)
         case "step":
             return _step(pointer, loaded, store, record)
         case "commit" | "file":
-            return _of_git(pointer, loaded)
+            return _of_git(pointer, loaded, record)
 
 
-def _artifact(pointer: Pointer, loaded: LoadedTask) -> Found:
+def _artifact(pointer: Pointer, artifacts: Artifacts) -> Found:
     try:
-        data = FileArtifacts(Places.of(loaded).runtime / "artifacts").get(pointer.name)
+        data = artifacts.get(pointer.name)
+    except Gone as gone:
+        return Found("artifact", f"artifact {pointer.name} is not here: {gone.why}", False)
     except (KeyError, OSError):
         return Found(
             "artifact", f"artifact {pointer.name} is gone: `clean` keeps those of the newest runs", False
@@ -135,10 +136,10 @@ def _check(pointer: Pointer, record: RunRecord) -> Found:
     return Found("check", f"{check.role} {pointer.name}: {colour}, read at step {check.step}: {check.why}")
 
 
-def _of_git(pointer: Pointer, loaded: LoadedTask) -> Found:
+def _of_git(pointer: Pointer, loaded: LoadedTask, record: RunRecord) -> Found:
     sha = pointer.commit or pointer.name
     try:
-        repo = repository(loaded)
+        repo = repository(loaded, record)
         if repo.rev(sha) is None:
             return Found(pointer.kind, f"commit {sha} is gone from the repository", False)
         if pointer.kind == "commit":
@@ -164,7 +165,7 @@ def _lines(kind: str, data: bytes, pointer: Pointer) -> Found:
     return Found(kind, "\n".join(f"{number:>5} {text[number - 1]}" for number in range(first, last + 1)))
 
 
-def _step(pointer: Pointer, loaded: LoadedTask, store: SqliteStore, record: RunRecord) -> Found:
+def _step(pointer: Pointer, loaded: LoadedTask, store: Ledger, record: RunRecord) -> Found:
     run, wanted = pointer.run or record.run, int(pointer.name)
     kept = wait_for(lambda: rows(store, run))
     found = [row for *_, row in kept if row.step == wanted and row.kind != "opened"]

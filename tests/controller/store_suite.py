@@ -22,8 +22,7 @@ from contracts.record import AuditRow, Before, Halt, RunRecord, Staged
 Make = Callable[[], Store]
 
 
-def record(number: int = 1, **more: object) -> RunRecord:
-    base = "a" * 40
+def record(number: int = 1, base: str = "a" * 40, **more: object) -> RunRecord:
     values = {
         "task": "tidy",
         "run": f"tidy@{base[:12]}#{number}",
@@ -46,9 +45,14 @@ async def rows(store: Store, run: str) -> list[tuple[int, str, str, AuditRow]]:
 
 
 class StoreSuite:
+    base = "a" * 40  # a commit, where the store wants one that is there
+
+    def record(self, number: int = 1, **more: object) -> RunRecord:
+        return record(number, self.base, **more)
+
     async def create(self, store: Store) -> tuple[RunRecord, Lease]:
         lease = await store.lease("tidy", 60)
-        return await store.swap(record(), row(0), lease), lease
+        return await store.swap(self.record(), row(0), lease), lease
 
     def test_an_empty_store_has_no_run(self, make: Make) -> None:
         assert anyio.run(make().load, "tidy") is None
@@ -68,7 +72,7 @@ class StoreSuite:
         async def story() -> None:
             store = make()
             first, lease = await self.create(store)
-            second = await store.swap(record(2), row(0), lease)
+            second = await store.swap(self.record(2), row(0), lease)
             loaded, old = await store.load("tidy"), await store.load(first.run)
             assert loaded == second and old == first
 
@@ -92,7 +96,7 @@ class StoreSuite:
             store = make()
             _, lease = await self.create(store)
             with pytest.raises(Lost):
-                await store.swap(record(), None, lease)
+                await store.swap(self.record(), None, lease)
 
         anyio.run(story)
 
@@ -138,7 +142,7 @@ class StoreSuite:
             entry = Entry(id="q1", kind="ask", step=1, transition={}, why="?", opened=1.0)
             halt = Halt(outcome=Outcome.blocked, cause="ask")
             lease = await store.lease("tidy", 60)
-            await store.swap(record(queue=(entry,), halt=halt), row(0), lease)
+            await store.swap(self.record(queue=(entry,), halt=halt), row(0), lease)
             await make().post("tidy", Answer(entry="q1", text="yes", by="ana", at=2.0))
             loaded = await store.load("tidy")
             assert loaded is not None and loaded.version == 1
@@ -177,7 +181,7 @@ class StoreSuite:
                 before=Before(head="", tree=""),
             )
             lease = await store.lease("tidy", 60)
-            stored = await store.swap(record(staged=staged), None, lease)
+            stored = await store.swap(self.record(staged=staged), None, lease)
             assert stored.staged is not None and not stored.staged.resumed
             loaded = await store.load("tidy")
             assert loaded is not None and loaded.staged is not None and loaded.staged.resumed
@@ -243,6 +247,77 @@ class StoreSuite:
             assert (await store.swap(stored, row(1), lease)).version == 2
 
         anyio.run(story)
+
+    def test_a_lease_is_renewed_by_its_owner_and_given_up_once(self, make: Make) -> None:
+        async def story() -> None:
+            store = make()
+            _, lease = await self.create(store)
+            longer = await store.renew(lease, 600)
+            assert longer.expires > lease.expires + 500 and longer.epoch == lease.epoch
+            await store.release(longer)
+            await store.release(longer)
+            other = await make().lease("tidy", 60)
+            assert other.epoch > lease.epoch and other.id != lease.id
+            await store.release(lease)
+            assert (await store.swap(await self.loaded(store), None, other)).version == 2
+
+        anyio.run(story)
+
+    def test_a_word_has_a_number_that_no_other_word_ever_has(self, make: Make) -> None:
+        async def story() -> None:
+            store, given = make(), list[int]()
+            stored, lease = await self.create(store)
+            for turn in range(3):
+                given += [await make().post("tidy", StopRequest(by=f"ana {turn}", at=2.0)) for _ in range(2)]
+                loaded = await self.loaded(store)
+                assert [post.id for post in loaded.inbox] == given[-len(loaded.inbox) :]
+                stored = await store.swap(loaded, None, lease, given[: 1 + 2 * turn])
+            assert given == sorted(set(given))
+            left = await self.loaded(store)
+            assert [post.id for post in left.inbox] == given[-1:] and left.version == stored.version
+
+        anyio.run(story)
+
+    def test_people_who_speak_at_once_are_all_heard_and_stop_no_write(self, make: Make) -> None:
+        async def story() -> None:
+            store, given = make(), list[int]()
+            stored, lease = await self.create(store)
+
+            async def speak(name: str) -> None:
+                given.append(await make().post("tidy", StopRequest(by=name, at=2.0)))
+
+            async def work() -> None:
+                nonlocal stored
+                for step in range(3):
+                    stored = await store.swap(stored, row(step), lease)
+
+            async with anyio.create_task_group() as group:
+                for name in ("ana", "bo", "cleo"):
+                    group.start_soon(speak, name)
+                group.start_soon(work)
+            loaded = await self.loaded(store)
+            assert {post.body.by for post in loaded.inbox} == {"ana", "bo", "cleo"}
+            assert sorted(post.id for post in loaded.inbox) == sorted(given) and loaded.version == 4
+
+        anyio.run(story)
+
+    def test_what_an_older_run_became_is_kept(self, make: Make) -> None:
+        async def story() -> None:
+            store = make()
+            first, lease = await self.create(store)
+            second = await store.swap(self.record(2), row(0), lease)
+            first = await store.swap(first, row(7), lease)
+            assert [each.step for *_, each in await rows(store, first.run)] == [0, 7]
+            assert len(await rows(store, second.run)) == 1 and await store.load("tidy") == second
+            assert await make().load(first.run) == first
+            assert await store.load("tidy@" + "b" * 12 + "#1") is None, "another run of that number"
+
+        anyio.run(story)
+
+    async def loaded(self, store: Store) -> RunRecord:
+        found = await store.load("tidy")
+        assert found is not None
+        return found
 
     def holder(self) -> str:
         """A program that takes the lease of `tidy`, prints `held` and waits."""

@@ -15,10 +15,10 @@ from contracts.errors import Busy, ConfigError, Unavailable
 from contracts.migrations import BadMigration
 from contracts.outcomes import Outcome
 from contracts.queue import StopRequest, Tell
-from controller.assemble import open_store
 from controller.loop import run
 from controller.migrate import Plan, migrate
 from controller.opening import Options
+from controller.record_store import open_store
 from controller.schema_chain import chain_of
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_replay import db, recovered, replayed

@@ -270,7 +270,7 @@ def loaded(shell: Shell) -> Any:
 
 def test_looking_changes_nothing(shell: Shell, loaded: Any) -> None:
     before = sorted((str(path), path.lstat().st_mtime_ns) for path in shell.repo.rglob("*"))
-    wait_for(lambda: survey(loaded, open_existing(loaded), 3))
+    wait_for(lambda: survey(loaded, [open_existing(loaded)], 3))
     after = sorted((str(path), path.lstat().st_mtime_ns) for path in shell.repo.rglob("*"))
     volatile = ("state.db-shm", "state.db-wal", ".agent-runtime")
     assert [each for each in before if not each[0].endswith(volatile)] == [

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from contracts.errors import Unavailable, of_disk
 from contracts.paths import PathPolicy, normalise
-from contracts.ports import Artifacts
+from contracts.ports import Artifacts, Gone
 
 MAX_FILE = 32 * 1024 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,6 +57,8 @@ def artifact(artifacts: Artifacts, path: str) -> bytes:
         raise Refused("artifact.unknown", f"{path[:80]!r} is no artifact: artifact: and its hex digits")
     try:
         return artifacts.get(id)
+    except Gone as gone:
+        raise Refused("artifact.unknown", f"{path} can't be read here: {gone.why}") from None
     except KeyError:
         say = f"there is no {path}: it may be too old; run the command anew"
         raise Refused("artifact.unknown", say) from None

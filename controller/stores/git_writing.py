@@ -1,0 +1,87 @@
+"""Writing to the refs of a remote: a write is planned on what is known of a task, and planned anew where it moved."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from contracts.errors import ControllerError, Lost
+from contracts.record import RunRecord
+from contracts.refs import Draft, Move, Refs
+from controller.stores import git_branch
+from controller.stores import git_layout as at
+from controller.stores.git_found import Found
+
+TRIES = 12  # times that a write is planned anew because something moved
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A write: commits to make, each for the ref of that short name, and other refs to move; what is known `then`, the
+    record as it is stored among it."""
+
+    drafts: Mapping[str, Draft]
+    moves: Mapping[str, str] = field(default_factory=dict)
+    then: Mapping[str, object] = field(default_factory=dict)
+    record: RunRecord | None = None
+
+
+class Desk:
+    """What this process knows of the tasks on a remote, and the only place where it writes. One at a time: a lease is
+    renewed while a step is stored."""
+
+    def __init__(self, refs: Refs) -> None:
+        self.refs = refs
+        self.known: dict[str, Found] = {}
+        self._guard = threading.RLock()
+
+    def look(self, task: str) -> Found:
+        """What stands on the remote now. Raises Unavailable where that can't be what became of what stood there."""
+        with self._guard:
+            seen = self.refs.seen(at.prefix(task) + at.RECORD)
+            found = Found.read(self.refs, task, self.known.get(task))
+            git_branch.refuse_lost(found, seen)
+            self.known[task] = found
+            return found
+
+    def write(self, task: str, plan: Callable[[Found], Plan | None]) -> None:
+        """Carries a plan out on what stands on the remote; made anew where that has moved. Raises what `plan` raises
+        on a fresh look, Lost, Unavailable."""
+        with self._guard:
+            found = self.known.get(task)
+            for attempt in range(TRIES):
+                fresh = found is None
+                found = found or self.look(task)
+                try:
+                    planned = plan(found)
+                except ControllerError:
+                    if fresh:
+                        raise
+                    found = None  # it may only be what we knew: look
+                    continue
+                if planned is None:
+                    return
+                self.known.pop(task)  # not known any more until the push says so
+                try:
+                    self.known[task] = self._pushed(found, planned)
+                    return
+                except Lost:
+                    found = None
+                    time.sleep(random.uniform(0, 0.05) * attempt)
+        raise Lost(f"task {task!r} is being written to by others all the time", where=self.refs.address)
+
+    def _pushed(self, found: Found, plan: Plan) -> Found:
+        made = dict(zip(plan.drafts, self.refs.make(list(plan.drafts.values())), strict=True))
+        new = {**plan.moves, **made}
+        prefix = at.prefix(found.task)
+        self.refs.push([Move(prefix + name, found.stands.get(name, ""), oid) for name, oid in new.items()])
+        files = dict(found.files)
+        for path, data in (plan.drafts[at.RECORD].files if at.RECORD in plan.drafts else {}).items():
+            if data is None:
+                files.pop(path, None)
+            else:
+                files[path] = len(data)
+        return found.after({**found.stands, **new}, files, plan.record, **plan.then)
