@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contracts.errors import ControllerError
+from tool_adapters.durable import UNFINISHED
 from tool_adapters.git import Repo
 from tool_adapters.gitdir import GitDir, Linked
 
@@ -255,11 +256,13 @@ class Survey:
             why = f"moved aside {age / DAY:.0f} days ago" if remove else f"kept for {KEPT_DAYS} days"
             holds = "a repository that a step left in the worktree"
             yield Left("undone folder", str(path), remove, why, used(path), age, holds, (path,))
-        for path in (*_children(self.runtime), *_children(self.runtime / "audit")):
+        schemas = _children(self.runtime / "schema")
+        places = [self.runtime, self.runtime / "audit", self.runtime / "left", *schemas]
+        for path in (path for place in places for path in _children(place)):
             if path.name.startswith("state.db.damaged-"):
                 why = "what `state recover` moved aside: delete it yourself when it is of no use"
                 yield Left("damaged store", str(path), False, why, used(path), self._age(path))
-            elif (path.name.startswith(".state.db.") or path.suffix == ".new") and self._age(path) > YOUNG:
+            elif _unfinished(path) and self._age(path) > YOUNG:
                 yield Left("half-written file", str(path), True, "never finished", used(path), paths=(path,))
 
     def _age(self, path: Path) -> float:
@@ -336,6 +339,10 @@ def used(path: Path) -> int:
     except OSError:
         return 0
     return total
+
+
+def _unfinished(path: Path) -> bool:
+    return path.name.startswith((".state.db.", UNFINISHED)) or path.suffix == ".new"
 
 
 def _children(folder: Path) -> list[Path]:

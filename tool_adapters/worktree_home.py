@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from tool_adapters.durable import replace
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,7 @@ class Home:
         if line in self._lines():
             return
         self.marker.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.marker.with_name(f".{self.marker.name}.{os.getpid()}")
-        with fresh.open("w") as out:
-            out.write("".join(f"{each}\n" for each in (*self._lines(), line)))
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(self.marker)
+        replace(self.marker, "".join(f"{each}\n" for each in (*self._lines(), line)).encode("ascii"))
 
     def _all(self) -> list[Path]:
         return [self.usual, *(self.usual.with_name(self.usual.name + line) for line in self._lines())]

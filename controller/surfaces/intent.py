@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from controller.history import contracted
 from controller.surfaces.locate import kept, load, rows, wait_for
 from controller.surfaces.words import clock, command, plain
 from controller.taskfile import LoadedTask
+from tool_adapters.durable import replace
 
 
 def show(task: Path | None, as_json: bool) -> int:
@@ -77,7 +76,7 @@ def write(task: Path | None, as_json: bool) -> int:
     changed = not alike(law, contract)
     if changed:
         kept = {"$schema": before["$schema"]} if "$schema" in before else {}
-        _replace(path, orjson.dumps(kept | contract.document(), option=orjson.OPT_INDENT_2) + b"\n")
+        _put(path, orjson.dumps(kept | contract.document(), option=orjson.OPT_INDENT_2) + b"\n")
     if as_json:
         print(orjson.dumps({"path": str(path), "changed": changed}).decode())
     elif changed:
@@ -132,19 +131,9 @@ def _decider(row: AuditRow) -> tuple[str, str]:
     return "unknown", ""
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _put(path: Path, data: bytes) -> None:
     """Raises Unavailable when the disk refuses."""
-    fresh = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        fresh = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.chmod(path.stat().st_mode & 0o777)
-        fresh.replace(path)
+        replace(path, data)
     except OSError as error:
-        if fresh is not None:
-            fresh.unlink(missing_ok=True)
         raise Unavailable(f"can't write the contract: {error.strerror}", where=str(path)) from error

@@ -184,6 +184,7 @@ def test_files_that_nobody_needs_go_and_logins_stay(shell: Shell) -> None:
         runtime(shell) / "agents/script/home/tmp/x",
         runtime(shell) / "artifacts/ab" / ("ab" + "0" * 14),
         runtime(shell) / "artifacts/ab/.new-x",
+        runtime(shell) / "schema/greet/.new-x",
     ]
     stay = [
         runtime(shell) / f"spool/{os.getpid()}-1.out",

@@ -113,14 +113,14 @@ def test_tokens_refreshed_before_the_controller_was_killed_are_not_lost(tmp_path
 
 
 def test_a_login_that_cannot_be_written_is_kept_and_lent_again(tmp_path: Path, monkeypatch) -> None:
-    write = codex_home._replace
+    write = codex_home.replace
 
-    def read_only(path: Path, text: str) -> None:
+    def read_only(path: Path, data: bytes, mode: int) -> None:
         if path.parent.name == "user":
             raise PermissionError(30, "Read-only file system")
-        write(path, text)
+        write(path, data, mode)
 
-    monkeypatch.setattr(codex_home, "_replace", read_only)  # root writes everywhere
+    monkeypatch.setattr(codex_home, "replace", read_only)  # root writes everywhere
     player, source, reply = with_login(tmp_path, REFRESH)
     assert reply.cls is R.OK and "refresh-1" in source.read_text()
     ask(Codex(settings(tmp_path, "codex", cli=player.path, auth="subscription", auth_file=str(source))))

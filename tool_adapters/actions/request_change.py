@@ -3,8 +3,6 @@ for the state is a version more of its schema: its files are written here, the c
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import anyio.to_thread
@@ -14,6 +12,7 @@ from contracts.errors import Unavailable
 from contracts.text import clean, line
 from contracts.tools import SPECS
 from tool_adapters.actions.context import ActionContext, Repeatable
+from tool_adapters.durable import replace
 
 
 class RequestChange(Repeatable):
@@ -37,16 +36,6 @@ def _written(folder: Path, files: dict[str, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            handle, fresh = tempfile.mkstemp(dir=folder, prefix=".new-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(fresh).replace(folder / name)
-        held = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)
+            replace(folder / name, text.encode())
     except OSError as error:
         raise Unavailable(f"can't write the schema: {error.strerror}", where=str(folder)) from error

@@ -17,6 +17,7 @@ from typing import Any
 from contracts.base import JsonObject, digest
 from tool_adapters.agents.credentials import CODEX_CHILD_KEY, Credential, has_tokens, read_login
 from tool_adapters.agents.launch import Folders
+from tool_adapters.durable import replace
 
 PROVIDER = "controller"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -105,9 +106,9 @@ class LentLogin:
             if present is not None and _newer(returned, present):
                 fresh = {**present, "tokens": returned["tokens"], "last_refresh": returned["last_refresh"]}
                 try:
-                    _replace(self.source, json.dumps(fresh, indent=2))
+                    replace(self.source, json.dumps(fresh, indent=2).encode(), 0o600)
                 except OSError:
-                    _replace(self.kept, json.dumps(fresh, indent=2))
+                    replace(self.kept, json.dumps(fresh, indent=2).encode(), 0o600)
         self.copy.unlink(missing_ok=True)
 
 
@@ -130,18 +131,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
 
 
 def _toml(values: Mapping[str, Any]) -> str:
