@@ -39,11 +39,11 @@ async def recover(store: Path, task: str, head: str | None) -> Recovered:
     await _refuse_whole(store, task)
     run, rows = _best(store, task)
     record, lost = _rebuilt(run, rows, head)
-    kept = _moved_aside(store)
+    kept = _moved_aside(store, run, rows)
     fresh = SqliteStore(store)
+    await fresh.restore(run, rows)
     lease = await fresh.lease(task, 60)
     try:
-        await fresh.restore(run, rows)
         row = AuditRow(
             kind="decision",
             at=time.time(),
@@ -161,15 +161,19 @@ def _rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tu
     )
 
 
-def _moved_aside(store: Path) -> tuple[Path, ...]:
+def _moved_aside(store: Path, run: str, rows: list[Row]) -> tuple[Path, ...]:
+    """The damaged files, and the run's mirror where it says something else than `rows`."""
     number = 1
     while (store.with_name(f"{store.name}.damaged-{number}")).exists():
         number += 1
-    kept = []
-    for suffix in ("", "-wal", "-shm"):
-        old = store.with_name(store.name + suffix)
-        if old.exists():
-            new = store.with_name(f"{store.name}.damaged-{number}{suffix}")
-            old.rename(new)
-            kept.append(new)
-    return tuple(kept)
+    mirror = Mirror(store.parent / "audit")
+    moves = {
+        store.with_name(store.name + suffix): store.with_name(f"{store.name}.damaged-{number}{suffix}")
+        for suffix in ("", "-wal", "-shm")
+    }
+    if mirror.last(run) != (rows[-1][0], rows[-1][2]):
+        moves[mirror.path(run)] = mirror.path(run).with_suffix(f".damaged-{number}")
+    kept = {old: new for old, new in moves.items() if old.exists()}
+    for old, new in kept.items():
+        old.rename(new)
+    return tuple(kept.values())

@@ -32,6 +32,11 @@ _NOTHING_RAN = re.compile(
 )
 
 
+# Python takes no bytecode from beside the sources, where whatever ran in the worktree may have put it: it is written
+# nowhere, and so made of the sources each time.
+_FROM_SOURCE = {"PYTHONPYCACHEPREFIX": "/dev/null/none"}
+
+
 class CheckReconciler:
     """Runs one check of the task in `cwd`.
 
@@ -69,7 +74,7 @@ class CheckReconciler:
         ran = await self._runner.run(
             argv_of(check.run or ()),
             cwd=self._cwd,
-            env=self._env,
+            env={**self._env, **_FROM_SOURCE},
             timeout=check.timeout,
             idle=check.idle,
             cap=CAP,

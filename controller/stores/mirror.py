@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -12,6 +13,7 @@ import orjson
 from contracts.base import digest
 
 GENESIS = "0" * 64
+TAIL = 1024 * 1024  # bytes in which a file's last line is looked for
 Row = tuple[int, str, str, bytes]  # seq, prev_hash, hash, the row's bytes
 
 
@@ -68,6 +70,29 @@ class Mirror:
         """The rows as far as the chain holds; a torn or changed line ends it. Empty when there is no file."""
         return self.read_file(self.path(run))
 
+    def newest(self, task: str) -> tuple[str, int, str] | None:
+        """(run, seq, hash) of the last line of the newest run of `task`, from the end of the file alone; a torn line is
+        passed over. None when there is no line."""
+        runs = [path.stem for path in self.folder.glob(f"{task}@*.jsonl")]
+        for run in sorted(runs, key=_number, reverse=True):
+            if (last := self.last(run)) is not None:
+                return run, *last
+        return None
+
+    def last(self, run: str) -> tuple[int, str] | None:
+        """Sequence number and hash of the last whole line of a run."""
+        try:
+            with self.path(run).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+                lines = file.read().split(b"\n")
+        except OSError:
+            return None
+        for line in reversed(lines):
+            with suppress(ValueError):
+                seq, _, hash, _ = unlined(line)
+                return seq, hash
+        return None
+
     @staticmethod
     def read_file(path: Path) -> list[Row]:
         """See read."""
@@ -82,6 +107,11 @@ class Mirror:
             except ValueError:
                 break
         return sound(rows)
+
+
+def _number(run: str) -> int:
+    number = run.rpartition("#")[2]
+    return int(number) if number.isdigit() else 0
 
 
 def lined(row: Row) -> bytes:

@@ -22,7 +22,7 @@ from contracts.queue import Post, PostBody
 from contracts.record import AuditRow, RunRecord
 from controller.stores import document
 from controller.stores.document import faults, following, loaded, parsed
-from controller.stores.mirror import Mirror, Row
+from controller.stores.mirror import GENESIS, Mirror, Row
 from controller.stores.owner import alive, me
 from controller.stores.sqlite_file import SqliteFile
 
@@ -80,7 +80,25 @@ class SqliteStore:
         record = await self.load(run)
         with self._file.reading() as db:
             rows = db.execute("SELECT seq, prev, hash, row FROM audit WHERE run = ? ORDER BY seq", (run,))
-            return faults(rows, record)
+            wrong = faults(rows, record)
+        if record is not None and (older := self._older(record.task)):
+            wrong.append(older)
+        return wrong
+
+    def _older(self, task: str) -> str:
+        """Why this store is not the newest that there was: the audit's second copy holds what it does not, and going on
+        from it would do again what was done since."""
+        if (last := self._mirror.newest(task)) is None:
+            return ""
+        run, seq, hash = last
+        with self._file.reading() as db:
+            row = db.execute(
+                "SELECT seq, hash FROM audit WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,)
+            ).fetchone()
+        mine = tuple(row) if row else (0, GENESIS)
+        if mine[0] > seq or mine == (seq, hash):
+            return ""
+        return f"it is not the newest: the audit's second copy of {run} ends at row {seq:,}, the store at {mine[0]:,}"
 
     # ---- writing --------------------------------------------------------------------------------------
     async def swap(
@@ -132,6 +150,8 @@ class SqliteStore:
     async def lease(self, task: str, seconds: float) -> Lease:
         owner = me()
         await self._clear(task, owner)
+        if older := self._older(task):
+            raise self._file.damaged(older)
         now = time.time()
         with self._file.writing() as db:
             held = db.execute(

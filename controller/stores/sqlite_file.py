@@ -44,7 +44,7 @@ class SqliteFile:
         return Unavailable(
             f"the store is damaged: {what}",
             where=str(self.path),
-            hint="nothing was changed; `controller state recover` rebuilds it, or restore the file from a copy",
+            hint="nothing was changed; `controller state recover` rebuilds it",
         )
 
     def _open(self) -> sqlite3.Connection:

@@ -11,8 +11,8 @@ import pytest
 from contracts.checks import Check
 from contracts.outcomes import Outcome
 from controller.pins import RUNNER_CONFIG, pins
-from tests.controller.test_step import go, world
-from tests.controller.world import TASK, World, action, finish
+from tests.controller.test_step import WORK, go, world
+from tests.controller.world import FILES, TASK, World, action, edit, finish
 
 __all__ = ["world"]
 
@@ -77,3 +77,30 @@ def test_a_repository_planted_where_a_check_looks_is_taken_away(tmp_path: Path, 
     assert "src/.git" in world.prompts[1] and "put back" in world.prompts[1]
     assert end.outcome is not Outcome.completed
     assert not (world.worktree / "src/.git").exists()
+
+
+FORGE = """
+import importlib.util as u, marshal, os, struct
+source = b"def ok(): return True\\n"
+found = os.stat("src/mod.py")
+head = u.MAGIC_NUMBER + struct.pack("<III", 0, int(found.st_mtime), found.st_size)
+os.makedirs("src/__pycache__", exist_ok=True)
+with open(u.cache_from_source("src/mod.py"), "wb") as file:
+    file.write(head + marshal.dumps(compile(source, "src/mod.py", "exec")))
+"""
+
+
+def test_bytecode_that_a_command_forges_is_not_what_a_check_runs(tmp_path: Path) -> None:
+    files = FILES | {
+        "src/mod.py": "def ok(): return True\n",
+        "forge.py": FORGE,
+        ".gitignore": "__pycache__\n",
+    }
+    guard = '  - {name: works, role: guard, pins: [], run: [python3, -c, \'import sys; sys.path.insert(0, "src"); '
+    guard += "import mod; sys.exit(0 if mod.ok() else 9)']}\n"
+    task = TASK.replace("checks:\n", "    forge: {run: [python3, forge.py]}\nchecks:\n" + guard, 1)
+    world = World(tmp_path / "r", files=files, task=task + "budgets: {steps: 5}\n")
+    broken = edit("src/mod.py", "True", "None")
+    end = go(world, [*WORK, broken, action("run", {"command": "forge"}), finish()])
+    assert (world.worktree / "src/__pycache__").is_dir(), "forged"
+    assert end.outcome is not Outcome.completed and "exit 9" in end.record.checks["works"].why

@@ -134,6 +134,10 @@ def test_a_lost_store_is_not_taken_for_a_new_run(tmp_path: Path) -> None:
     go(world, [WORK[0]], limit=1)
     for path in (world.root / ".agent-runtime").glob("state.db*"):
         path.unlink()
+    for new in (False, True):
+        with pytest.raises(Unavailable, match="not the newest"):
+            go(world, [], new=new)
+    (world.root / ".agent-runtime/audit").rename(tmp_path / "audit")
     with pytest.raises(Unavailable, match="no record"):
         go(world, [])
     end = go(world, [*WORK, finish()], new=True)

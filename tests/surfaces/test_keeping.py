@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,30 @@ def test_what_can_not_be_rebuilt_is_said(shell: Shell) -> None:
     damaged(shell)
     said = shell("state", "recover")
     assert said.code == 8 and "no audit row" in said.err
+
+
+def test_a_store_put_back_from_an_older_copy_is_not_gone_on_from(shell: Shell) -> None:
+    """What was done since would be done again."""
+    shell.task(*POLITE)
+    assert shell("run", "--steps", "1").code == 0
+    copy = shell.home / "copy.db"
+    with closing(sqlite3.connect(store(shell))) as db, closing(sqlite3.connect(copy)) as to:
+        db.backup(to)
+    assert shell("run", "--steps", "1").code == 0
+    newest = shell("state", "history", "--json").lines
+    for tail in ("", "-wal", "-shm"):
+        Path(f"{store(shell)}{tail}").unlink(missing_ok=True)
+    copy.rename(store(shell))
+    mirror = next((shell.repo / ".agent-runtime/audit").glob("*.jsonl"))
+    before = mirror.read_bytes()
+    for again in (("run",), ("run", "--new"), ("log", "--verify")):
+        refused = shell(*again)
+        assert refused.code == (3 if "log" in again else 8), refused
+        assert "it is not the newest" in refused.err + refused.out
+    assert mirror.read_bytes() == before
+    assert shell("state", "recover").code == 0
+    assert shell("state", "history", "--json").lines == newest
+    assert shell("run").code == 0 and shell("log", "--verify").code == 0
 
 
 def test_a_store_that_is_gone_is_not_begun_afresh(shell: Shell) -> None:
