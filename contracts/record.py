@@ -221,7 +221,8 @@ class RunRecord(Frozen):
     may be let go of. `intent` is the user's contract as approved changes left it (None: as the task has it);
     `refused` the proposals that people said no to, `said` what they said since the last audit row. `confirmed` (mode
     `dual`) is as much of the state as evidence has shown, None where that is all of it. `looked` is of a finished
-    run that may be repeated."""
+    run that may be repeated. `left_out` are agents that are not asked: until when (UTC seconds; None: for the rest of
+    the run)."""
 
     format: int = FORMAT
     task: str
@@ -253,6 +254,7 @@ class RunRecord(Frozen):
     printed: dict[str, Printed] = {}
     halt: Halt | None = None
     looked: Looked | None = None
+    left_out: dict[str, float | None] = {}
     digests: dict[str, str] = {}
     rows: int = 0
     chain: str = ""

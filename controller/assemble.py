@@ -113,7 +113,6 @@ def assemble(
 ) -> Rig:
     """The Rig of a task. `agent` replaces `agent.use`. Launches nothing. Raises ConfigError."""
     environ = os.environ if environ is None else environ
-    accepted(loaded.task)
     task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
     name = agent or task.agent.use
     runtime = places.runtime
@@ -165,17 +164,6 @@ def _forum(task: Task, engine: Engine, environ: Mapping[str, str]) -> Forum | No
     if task.forge is None:
         return None
     return Forum.of(task.forge, task.name, task.branch, task.workspace.base, engine, environ)
-
-
-def accepted(task: Task) -> None:
-    """What the grammar knows and this version can't do yet is refused by name, never ignored. Raises
-    ConfigError."""
-    refused = [
-        (bool(task.agent.fallback), "agent.fallback", "swap the agent with `run --agent NAME`"),
-    ]
-    for wanted, what, hint in refused:
-        if wanted:
-            raise ConfigError(f"{what} can't be had in this version", hint=hint)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from controller.advance import asked_to_stop
 from controller.again import unchanged
 from controller.claim import claim, release, renewed
 from controller.commit import commit
+from controller.fallback import chosen, left_out
 from controller.halts import stands
 from controller.interrupt import interrupted, interruptible
 from controller.opening import Options, opened, same_version
@@ -105,7 +106,9 @@ async def _steps(
         if deadline is not None and (late := deadline.reached(record)):
             return late
         same_version(record, rig.task)
-        grows, began = _grows(record), time.monotonic()
+        if options.swaps and record.staged is None:
+            _same_agent(record, rig)
+        grows, began, before = _grows(record), time.monotonic(), record
         record = await step(record.run, rig)
         taken += 1
         if deadline is not None:
@@ -115,7 +118,30 @@ async def _steps(
         seen = record.observation
         if grows and seen is not None and (seen.step, seen.tool) == (record.step, "request_change"):
             raise Moved("the state may hold a field more: assembled anew")
+        if options.swaps:
+            record = await _without(before, record, rig)
     return None
+
+
+def _same_agent(record: RunRecord, rig: Rig) -> None:
+    """Raises Moved where another agent is to make the next step."""
+    name = chosen(record, rig.task.task.agent, time.time())
+    if name != rig.task.agent.name:
+        raise Moved(f"agent {name} goes on")
+
+
+async def _without(before: RunRecord, record: RunRecord, rig: Rig) -> RunRecord:
+    """The record, its agent left out where the last step says so and another can take over."""
+    agent = rig.task.agent.name
+    out = left_out(before, record, rig.task.task.agent, agent, time.time())
+    if out is None:
+        return record
+    what = f"agent {agent} is left out: {out.why}"[:400]
+    rig.watch.note(what)
+    async with claim(record.run, rig) as fence:
+        left = record.model_copy(update={"left_out": record.left_out | {agent: out.until}})
+        told = Decided(what=what, at=fence.now, extra={"left_out": left.left_out, "heir": out.heir})
+        return await commit(left, told, fence)
 
 
 def _worth(record: RunRecord, options: Options) -> float | None:

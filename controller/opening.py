@@ -34,7 +34,7 @@ class Options:
     """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
     that no answer lifts. accept: take an edited intent as it is. limit: at most so many steps in this call (None: no
     limit). patience: seconds of a wait that the call sleeps through; infinite: also of one that it begins in. deadline:
-    nothing is begun that can't be expected to end before it."""
+    nothing is begun that can't be expected to end before it. swaps: the task's fallback agents may take over."""
 
     new: bool = False
     retry: bool = False
@@ -42,6 +42,7 @@ class Options:
     limit: int | None = None
     patience: float = PATIENCE
     deadline: Deadline | None = None
+    swaps: bool = False
     by: str = ""
 
 
@@ -169,6 +170,8 @@ async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -
     if record.halt.cause == GIT_CONFIG:
         git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
         digests = {GIT_CONFIG: git.config} if git else {}
+    if options.retry:
+        record = record.model_copy(update={"left_out": {}})
     return await commit(record, Decided(what=what, by=options.by, at=fence.now, digests=digests), fence)
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from contracts.record import RunRecord
 from controller import loop
 from controller.assemble import assemble
 from controller.deadline import Deadline
+from controller.fallback import chosen
 from controller.opening import PATIENCE, Options
 from controller.rig import Rig
 from controller.surfaces.call import call
@@ -100,6 +101,7 @@ class Asked:
             limit=self.steps,
             patience=patience,
             deadline=Deadline.of(self.deadline) if self.deadline is not None else None,
+            swaps=self.agent is None,
             by=who(),
         )
 
@@ -131,7 +133,7 @@ def _told(task: Path | None, asked: Asked, reporter: Reporter) -> Ended:
     refuse_lost(loaded)
     for where, hint in untouched(loaded):
         raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
-    again = partial(assembled, loaded, asked.agent, reporter)
+    again = partial(_rig, loaded, asked.agent, reporter)
     return wait_for(lambda: _worked(again, loaded, path, reporter, options))
 
 
@@ -146,15 +148,29 @@ def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
     return watched(assemble(loaded, agent=agent, watch=reporter))
 
 
+async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
+    """The rig with `agent`, or with the one of the task's that is to make the next step."""
+    rig = assembled(loaded, agent, reporter)
+    if agent is not None or not loaded.task.agent.fallback:
+        return rig
+    record = await rig.store.load(loaded.task.name)
+    name = chosen(None if record is not None and record.finished else record, loaded.task.agent, time.time())
+    if name == loaded.task.agent.use:
+        return rig
+    if close := getattr(rig.store, "close", None):
+        close()
+    return assembled(loaded, name, reporter)
+
+
 async def _worked(
-    assembled: Callable[[], Rig], loaded: LoadedTask, path: Path, reporter: Reporter, options: Options
+    again: Callable[[], Awaitable[Rig]], loaded: LoadedTask, path: Path, reporter: Reporter, options: Options
 ) -> Ended:
-    rig = assembled()
-    law, steps, new = rig.task, options.limit, options.new
-    before = await rig.store.load(law.task.name)
+    rig = await again()
+    steps, new = options.limit, options.new
+    before = await rig.store.load(rig.task.task.name)
     opens = before is None or (before.finished and new)
     reporter.tell(_begun(rig, None if opens else before))
-    if before is None or not before.finished or new or law.task.repeat != "never":
+    if before is None or not before.finished or new or rig.task.task.repeat != "never":
         reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
     last: list[RunRecord | None] = [None if opens else before]
     began, left = [time.monotonic()], [steps]
@@ -164,7 +180,7 @@ async def _worked(
         now = time.monotonic()
         if last[0] is not None and last[0].run != record.run:  # this call opened another one
             last[0] = None
-        told = step_ended(last[0], record, now - began[0], law.price_known)
+        told = step_ended(last[0], record, now - began[0], rig.task.price_known)
         only_ended = told.result == "halted" and last[0] is not None and record.step == last[0].step
         began[0], last[0] = now, record
         if not only_ended:  # no launch, nothing done: the outcome says it
@@ -180,7 +196,7 @@ async def _worked(
                 break
             except Moved as moved:
                 reporter.note(moved.message)
-                rig, new = assembled(), False
+                rig, new = await again(), False
                 options = replace(options, new=False)
         else:
             raise Temporary(f"the task moved {MOVES} times in one call", hint="run again")
@@ -188,7 +204,7 @@ async def _worked(
         raise await with_remedy(error, loaded) from None
     record = end.record
     outcome = None if end.outcome is None and steps is not None else end.outcome
-    told = ended(record, outcome, law, path, _diffstat(loaded, record), end.halt)
+    told = ended(record, outcome, rig.task, path, _diffstat(loaded, record), end.halt)
     return told.model_copy(update={"next": ""}) if _landed(loaded, record) else told
 
 

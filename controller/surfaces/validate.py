@@ -16,7 +16,7 @@ from contracts.charter import Charter
 from contracts.errors import ConfigError, ControllerError
 from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema, pointer
-from controller.assemble import accepted, charter
+from controller.assemble import charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
@@ -112,10 +112,6 @@ def inspect(loaded: LoadedTask) -> Report:
     """Everything static. Never raises for what is wrong with the task: that is a problem of the report."""
     task = loaded.task
     report = Report(task=task.name, steps=task.budgets.steps)
-    try:
-        accepted(task)
-    except ConfigError as error:
-        report.problems.append(str(error))
     try:
         schema = current_schema(loaded)
     except (ConfigError, BadSchema) as error:

@@ -338,12 +338,6 @@ def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_
     assert (world.worktree / ".made").exists()
 
 
-def test_what_can_not_be_had_yet_is_refused_by_name(tmp_path: Path) -> None:
-    world = World(tmp_path / "r", task=TASK.replace("{use: mine}", "{use: mine, fallback: [mine]}"))
-    with pytest.raises(ConfigError, match="fallback"):
-        go(world, [])
-
-
 def test_a_sandbox_that_is_asked_for_is_not_silently_left_out(tmp_path: Path) -> None:
     world = World(tmp_path / "r", task=TASK.replace("sandbox: {mode: none}\n", ""))
     assert world.rig().sandbox not in ("none", "")

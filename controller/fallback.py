@@ -1,0 +1,75 @@
+"""fallback: which of the task's agents makes the next step, and which is left out since another may do better. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contracts.agents import AgentChoice
+from contracts.outcomes import Outcome
+from contracts.record import RunRecord
+from contracts.reply import ReplyClass
+
+UNAVAILABLE = 900.0  # seconds that an agent is left out for whose launches failed three times in a row
+ALIKE = 2  # rejections in a row with the same code
+# Only what another agent need not share. A wrong credential is for a person: nobody else shall pay without a word.
+LASTING = (ReplyClass.LIMIT_PERMANENT, ReplyClass.CONTEXT_TOO_LONG)
+FAILING = (
+    ReplyClass.TRANSIENT,
+    ReplyClass.UNAVAILABLE,
+    ReplyClass.HANG,
+    ReplyClass.KILLED,
+    ReplyClass.CRASHED,
+    ReplyClass.UNKNOWN,
+)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An agent is not asked for a while (`until`, UTC seconds; None: for the rest of the run). `heir` is asked."""
+
+    agent: str
+    until: float | None
+    why: str
+    heir: str
+
+
+def chosen(record: RunRecord | None, agents: AgentChoice, now: float) -> str:
+    """The first of the task's agents that is not left out; the first of all where every one is."""
+    return next((name for name in _all(agents) if _asked(record, name, now)), agents.use)
+
+
+def left_out(
+    before: RunRecord, after: RunRecord, agents: AgentChoice, agent: str, now: float
+) -> LeftOut | None:
+    """What the step that led from `before` to `after`, made by `agent`, says against asking it again; None where
+    nothing does, or nobody is left to ask."""
+    heir = next((name for name in _all(agents) if name != agent and _asked(after, name, now)), None)
+    if heir is None or agent not in _all(agents):
+        return None
+    halt = after.halt
+    if halt is not None:
+        if halt.step != after.step or after.staged is not None:
+            return None
+        if halt.cause == ReplyClass.LIMIT_WITH_RESET:
+            return LeftOut(agent, halt.not_before, halt.say, heir)
+        if halt.cause in LASTING:
+            return LeftOut(agent, None, halt.say, heir)
+        if halt.outcome is Outcome.failed and halt.cause in FAILING:
+            return LeftOut(agent, now + UNAVAILABLE, halt.say, heir)
+        return None
+    old, new = before.correction, after.correction
+    alike = old is not None and new is not None and old.step < new.step and old.code == new.code
+    if new is None or not alike or after.rejections < ALIKE or after.rejections <= before.rejections:
+        return None
+    return LeftOut(agent, None, f"the same rejection {ALIKE} times in a row, {new.code}", heir)
+
+
+def _all(agents: AgentChoice) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((agents.use, *agents.fallback)))
+
+
+def _asked(record: RunRecord | None, name: str, now: float) -> bool:
+    if record is None or name not in record.left_out:
+        return True
+    until = record.left_out[name]
+    return until is not None and until <= now
