@@ -102,11 +102,13 @@ class Step:
 
 @dataclass
 class Job:
-    """What is run in `workspace`, the checkout, with `env` as the whole environment. `temp` is $RUNNER_TEMP."""
+    """What is run in `workspace`, the checkout, with `env` as the whole environment. `temp` is $RUNNER_TEMP, `token`
+    the job's own."""
 
     workspace: Path
     temp: Path
     env: Mapping[str, str]
+    token: str = ""
     ran: list[Step] = field(default_factory=list)
 
     def action(self, folder: Path, given: Mapping[str, str]) -> tuple[int, dict[str, str]]:
@@ -114,10 +116,11 @@ class Job:
         action = load(folder / "action.yml")
         if alien := set(given) - set(action["inputs"]):
             raise ValueError(f"the action has no input {sorted(alien)}")
-        inputs = {
-            name: str(given.get(name, said.get("default", ""))) for name, said in action["inputs"].items()
+        known: dict[str, Any] = {"github": {"action_path": str(folder), "token": self.token}, "steps": {}}
+        known["inputs"] = {
+            name: str(given[name]) if name in given else evaluated(str(said.get("default", "")), known)
+            for name, said in action["inputs"].items()
         }
-        known: dict[str, Any] = {"inputs": inputs, "github": {"action_path": str(folder)}, "steps": {}}
         failed = self.steps(action["runs"]["steps"], known)
         return failed, {name: evaluated(said["value"], known) for name, said in action["outputs"].items()}
 

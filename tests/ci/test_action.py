@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +15,9 @@ from contracts.events import Ended
 from controller.surfaces.github import outputs
 from tests.ci.actions import Job, clean_env, load
 from tests.ci.lint import ROOT, mismatches
+from tests.controller.world import git
 from tests.surfaces.shell import FINISH, POLITE, READ, Shell, act, edit
+from tests.tool_adapters.git_http import GitHttp, bare
 
 ACTION = load(ROOT / "action.yml")
 
@@ -111,6 +114,29 @@ def test_what_an_agent_and_its_commands_print_is_no_command_of_ours(shell: Shell
     assert {each.name for each in one.ran[-1].commands} == {"warning", "notice"}
     assert all(each.properties["title"].startswith("greet: ") for each in one.ran[-1].commands)
     assert "owned" in one.ran[-1].log, "it is shown"
+
+
+def test_the_record_stays_on_the_remote_with_the_jobs_token(shell: Shell, tmp_path: Path) -> None:
+    token = "ghs_" + "t" * 36
+    with GitHttp(tmp_path / "served", token) as served:
+        remote = bare(tmp_path / "served/acme/widget")
+        shell.git("push", "-q", str(remote), "main")
+        shell.task(*POLITE, store=f"store: {{use: git, remote: {served.url}/acme/widget}}")
+        shell.git("config", f"http.{served.url}/.extraheader", "AUTHORIZATION: basic c3RhbGU6b25l")
+        env = {"GITHUB_SERVER_URL": served.url}
+        one = job(shell, "first", env)
+        code, told = one.action(ROOT, {"install": "false", "steps": "1", "token": ""})
+        assert (code, told["outcome"]) == (8, "unavailable"), one.ran[-1].log
+        for name, steps in (("second", "1"), ("third", "")):
+            one = job(shell, name, env)
+            one.token = token
+            code, told = one.action(ROOT, {"install": "false", "steps": steps})
+            assert code == 0, one.ran[-1].log
+            (masked,) = (each.data for each in one.ran[-1].commands if each.name == "add-mask")
+            assert token not in one.ran[-1].log and one.ran[-1].log.count(masked) == 1
+            shutil.rmtree(shell.repo / ".agent-runtime")
+        assert told["outcome"] == "completed" and told["steps"] == "3"
+        assert told["revision"] == git(remote, "rev-parse", "refs/skill-state/greet/work").strip()
 
 
 def test_the_runner_of_these_tests_sees_commands_and_a_failed_step(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from contracts.outcomes import Outcome
+from tests.controller.clones import ON_REMOTE, Remote
 from tests.controller.test_step import WORK, go
 from tests.controller.world import TASK, World, edit, finish
 
@@ -113,3 +114,24 @@ def test_never_is_never(tmp_path: Path) -> None:
     world.git("merge", "-q", "skill-state/tidy")
     on_main(world, "src/c.txt", "an old thing again\n")
     assert shown(world).record.number == 1
+
+
+def test_on_runners_that_keep_nothing(tmp_path: Path) -> None:
+    remote = Remote(tmp_path, task=ON_REMOTE + "repeat: on-change\n")
+    first = remote.clone("first")
+    end = go(first, [*WORK, finish()])
+    assert (end.outcome, end.record.number) == (Outcome.completed, 1)
+    assert go(remote.clone("second"), []).record.run == end.record.run
+    person = remote.clone("person")
+    person.git("fetch", "-q", "origin", "refs/skill-state/tidy/work")
+    person.git("merge", "-q", "--no-ff", "-m", "merged", "FETCH_HEAD")
+    person.git("push", "-q", "origin", "main")
+    green = go(remote.clone("third"), [])
+    assert green.record.number == 1 and green.record.looked is not None and green.record.looked.green
+    on_main(person, "src/c.txt", "an old thing again\n")
+    person.git("push", "-q", "origin", "main")
+    again = go(remote.clone("fourth"), AGAIN[:1], limit=1)
+    assert again.record.number == 2
+    end = go(remote.clone("fifth"), AGAIN[1:])
+    assert (end.outcome, end.record.run) == (Outcome.completed, again.record.run)
+    assert remote.file("src/c.txt") == "a new thing again\n"
