@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from contracts.actions import ActionSpec
 from contracts.agents import Price
-from contracts.base import JsonObject
+from contracts.base import JsonObject, digest
 from contracts.dialects import Dialect
 from contracts.explain import Checker
 from contracts.intent import IntentContract
@@ -24,8 +24,8 @@ class Charter:
     """skill: the text P. grammar: the actions as the model reads them. digests: sha256 of task, skill, intent
     and schema. `checks` is every check's name, `edit_checks` those read after an edit. `price` is None when
     the agent's money cost can't be known; then the money cap can't be enforced (and is said not to be).
-    `schemas` are the versions of the state's schema that are at hand, `schema` among them. `planning`: what would
-    be allowed is parked as a plan, and nothing is done."""
+    `schemas` are the versions of the state's schema that are at hand, `schema` among them, `undone` those that were
+    taken back. `planning`: what would be allowed is parked as a plan, and nothing is done."""
 
     task: Task
     intent: IntentContract
@@ -45,16 +45,23 @@ class Charter:
     redactor: Redactor = field(default_factory=Redactor)
     planning: bool = False
     schemas: Mapping[int, StateSchema] = field(default_factory=dict)
+    undone: tuple[StateSchema, ...] = ()
 
     @property
     def fields(self) -> dict[Path, FieldRule]:
         """The rules of every field that a state of any version may have; what is secret in one, is in all."""
         found: dict[Path, FieldRule] = {}
-        for schema in (*self.schemas.values(), self.schema):
+        for schema in (*self.undone, *self.schemas.values(), self.schema):
             for path, rule in schema.fields.items():
                 old = found.get(path)
                 found[path] = old if old and old.sensitivity and not rule.sensitivity else rule
         return found
+
+    def schema_of(self, version: int, sha: str | None) -> StateSchema | None:
+        """The schema with this digest, else the one in use of this version; None when neither is at hand."""
+        every = (self.schema, *self.schemas.values(), *self.undone)
+        found = next((each for each in every if digest(each.source) == sha), None)
+        return found or next((each for each in every if each.version == version), None)
 
     def arguments(self, tool: str, args: JsonObject) -> list[str]:
         """What is wrong with the arguments of an allowed tool, in sentences; empty when they are valid."""

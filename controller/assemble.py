@@ -34,7 +34,7 @@ from controller.places import Places
 from controller.readers import readers_of
 from controller.record_store import artifacts_of, open_store, refuse_secrets
 from controller.rig import Rig, Watch
-from controller.schema_chain import current_schema, grown_folder, schemas_of
+from controller.schema_chain import current_schema, grown_folder, schemas_of, taken_back
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
@@ -57,7 +57,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     intent = contract.intent or IntentContract.from_goal(task.goal or "")
     try:
         schema = current_schema(loaded)
-        schemas = schemas_of(loaded, schema)
+        schemas, undone = schemas_of(loaded, schema), taken_back(loaded)
     except BadSchema as error:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
     refuse_secrets(task, schema)
@@ -94,6 +94,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         },
         checkers={spec.name: Checker(spec.args) for spec in allowed},
         schemas=schemas,
+        undone=undone,
     )
 
 

@@ -4,6 +4,8 @@ unless the whole way holds: then once, under the lease, with an audit row from w
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import cast
 
@@ -133,10 +135,18 @@ def written(plan: Plan, by: str, now: float) -> tuple[RunRecord, AuditRow]:
 
 
 async def migrate(
-    store: Store, task: str, chain: Chain, to: int, *, most: int, by: str, dry_run: bool
+    store: Store,
+    task: str,
+    chain: Chain,
+    to: int,
+    *,
+    most: int,
+    by: str,
+    dry_run: bool,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Plan:
-    """Bring the newest run of `task` to version `to`; with `dry_run` only find out what would come of it. Raises
-    ConfigError, Unavailable, Busy; nothing is changed then."""
+    """Bring the newest run of `task` to version `to`; with `dry_run` only find out what would come of it. What `around`
+    makes holds while it is written. Raises ConfigError, Unavailable, Busy; nothing is changed then."""
     if dry_run:
         return planned(await _record(store, task), chain, to, most)
     lease = await store.lease(task, LEASE_SECONDS)
@@ -146,7 +156,8 @@ async def migrate(
             after, row = written(plan, by, time.time())
             # A person's wish to stop is for the run that is at work; all other words are folded into the record.
             taken = [post.id for post in plan.record.inbox if not isinstance(post.body, StopRequest)]
-            await store.swap(after, row, lease, taken)
+            with around():
+                await store.swap(after, row, lease, taken)
         return plan
     finally:
         await store.release(lease)

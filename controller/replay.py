@@ -42,7 +42,7 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
     told = contracted(rows)
     wrong = [
         f"the task's {name} is another one now"
-        for name, now in _then(law, start.state_version).items()
+        for name, now in _then(law, start).items()
         if (name != "intent" or told is None) and start.digests.get(name, now) != now
     ]
     if told is not None and not alike(told, law.intent):
@@ -64,7 +64,9 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
             else:
                 wrong.append(f"step {row.step}: {found}")
         update = {"queue": queued(record.queue, row), "intent": row.extra.get("intent", record.intent)}
-        record = record.model_copy(update=update)
+        record = record.model_copy(
+            update={**update, "digests": record.digests | row.extra.get("digests", {})}
+        )
         version: Version | None = states.get(id(row))
         if version is not None and row.kind != "opened":
             steps += version.sound and committed(row)
@@ -79,8 +81,8 @@ def replay(rows: Iterable[AuditRow], law: Charter, artifacts: Artifacts, to: int
 
 def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts) -> str:
     """Empty when the verdict came out as it was; else what is different, or `skipped: …`."""
-    schema = law.schemas.get(record.state_version, law.schema)
-    if schema.version != record.state_version:
+    schema = law.schema_of(record.state_version, record.digests.get("schema"))
+    if schema is None:
         return f"skipped: the schema of version {record.state_version} is not kept"
     kept = row.digests.get("readings")
     if kept is None:
@@ -95,9 +97,9 @@ def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts)
     transition = {"state_patch": row.state_patch, "action": row.action}
     at = record.model_copy(update={"step": row.step})
     entry = next((each for each in record.queue if each.id == row.extra.get("entry")), None)
-    moved = stale(entry, record, fresh, law) if entry is not None else None
     planned = row.extra.get("parked", {}).get("kind") == "plan"
     law = replace(law, schema=schema, planning=planned)
+    moved = stale(entry, record, fresh, law) if entry is not None else None
     verdict = moved or judge(at, seen, fresh, transition, law, entry)
     said = verdict.code if isinstance(verdict, Reject) else verdict.kind
     then = row.validator_result or ""
@@ -106,9 +108,9 @@ def _gated(row: AuditRow, record: RunRecord, law: Charter, artifacts: Artifacts)
     return "" if said == then else f"the gate says {said} now, it said {then}"
 
 
-def _then(law: Charter, version: int) -> dict[str, str]:
-    """The digests of the task with the schema of that version, as far as it is at hand."""
-    schema = law.schemas.get(version)
+def _then(law: Charter, start: RunRecord) -> dict[str, str]:
+    """The digests of the task with the schema that the run began with, as far as it is at hand."""
+    schema = law.schema_of(start.state_version, start.digests.get("schema"))
     if schema is None:
         return {name: each for name, each in law.digests.items() if name not in SCHEMA}
     return law.digests | dict(zip(SCHEMA, (digest(schema.source), schema.governance()), strict=True))

@@ -1,11 +1,13 @@
 """Reads the versions of the state's schema: the one that is used, the older and newer ones that are kept beside it in
 `migrations/`, and what leads from one to the next. Fields that people agreed to in a run are versions of their own,
-kept in `.agent-runtime/schema/TASK` in the same two forms of files."""
+kept in `.agent-runtime/schema/TASK` in the same two forms of files; below `undone` there are those that a person took
+back, a folder for each time, with the schema to which it went back."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -21,7 +23,7 @@ from controller.contract_folder import STATE_SCHEMA, contract_of, folder_of, jso
 from controller.taskfile import LoadedTask
 
 MIGRATIONS = "migrations"
-GROWN = Path(".agent-runtime/schema")
+GROWN, UNDONE = Path(".agent-runtime/schema"), "undone"
 MAX_FILES = 200
 KEPT = re.compile(r"state\.schema\.v([1-9][0-9]{0,3})\.json")
 STEP = re.compile(r"([0-9]{4})-[a-z0-9][a-z0-9-]{0,60}\.json")
@@ -59,11 +61,55 @@ def agreed_to(loaded: LoadedTask) -> frozenset[int]:
 
 
 def schemas_of(loaded: LoadedTask, current: StateSchema) -> dict[int, StateSchema]:
-    """Every version that is at hand, `current` among them, in order. Raises ConfigError, BadSchema."""
+    """Every version that is at hand, `current` among them, in order, also those that can be brought back. Raises
+    ConfigError, BadSchema."""
     found = {current.version: current}
     for _, schema in _kept([*_files(loaded), *_grown_files(loaded)]):
         found.setdefault(schema.version, schema)
+    for each in undone(loaded, current):
+        found.setdefault(each.schema.version, each.schema)
     return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Undone:
+    """A version that was agreed to and taken back: its schema, and the file of its migration."""
+
+    schema: StateSchema
+    migration: Path
+
+
+def undone(loaded: LoadedTask, current: StateSchema) -> Iterator[Undone]:
+    """What can be brought back on top of `current`, version by version: where several were made of the same schema, the
+    one that was taken back last. Raises ConfigError, BadSchema."""
+    top, folders = current, undone_folders(loaded)
+    while (found := next((each for folder in folders for each in _above(folder, top)), None)) is not None:
+        yield found
+        top = found.schema
+
+
+def undone_folders(loaded: LoadedTask) -> list[Path]:
+    """The newest first."""
+    folders = (grown_folder(loaded) / UNDONE).glob("[0-9]*")
+    return sorted(folders, key=lambda path: int(path.name), reverse=True)
+
+
+def taken_back(loaded: LoadedTask) -> tuple[StateSchema, ...]:
+    """Every schema of which a state of the task's runs may once have been, and that is in use no more."""
+    return tuple(schema for folder in undone_folders(loaded) for _, schema in _kept(_listed(folder)))
+
+
+def _above(folder: Path, top: StateSchema) -> Iterator[Undone]:
+    """The version after `top` as it stands in `folder`, if it was made of it there."""
+    files = _listed(folder)
+    schemas = {schema.version: schema for _, schema in _kept(files)}
+    base, after = schemas.get(top.version), schemas.get(top.version + 1)
+    steps = {int(named[1]): path for path in files if (named := STEP.fullmatch(path.name))}
+    step = steps.get(top.version + 1)
+    if base is None or after is None or step is None:
+        return
+    if canonical(base.source) == canonical(top.source):
+        yield Undone(after, step)
 
 
 def chain_of(loaded: LoadedTask) -> Chain:
@@ -85,6 +131,9 @@ def chain_of(loaded: LoadedTask) -> Chain:
             other = migrations[migration.to][0]
             raise ConfigError(f"{other} leads to version {migration.to} already", where=str(path))
         migrations[migration.to] = (f"{MIGRATIONS}/{path.name}", migration)
+    for each in undone(loaded, current):
+        back = (f"{UNDONE}/{each.migration.name}", _migration(each.migration))
+        migrations.setdefault(each.schema.version, back)
     return Chain(current, schemas_of(loaded, current), migrations)
 
 

@@ -1,12 +1,31 @@
 """A field more for the state, which a person agreed to in the run: the record is carried over to the version of the
-schema that has it, and back with `state migrate`. No other migration happens without being asked for."""
+schema that has it. With `state migrate` it is taken back, and brought back. No other migration happens without being
+asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from contracts.errors import Unavailable
 from contracts.ports import Store
+from contracts.state import StateSchema
+from contracts.versions import Chain
 from controller.migrate import migrate
-from controller.schema_chain import agreed_to, chain_of, grown_folder
+from controller.schema_chain import (
+    UNDONE,
+    agreed_to,
+    chain_of,
+    current_schema,
+    grown_folder,
+    undone,
+    undone_folders,
+)
 from controller.taskfile import LoadedTask
+from tool_adapters.durable import replace
 
 
 async def taken_over(loaded: LoadedTask, store: Store, by: str) -> str:
@@ -26,15 +45,52 @@ async def taken_over(loaded: LoadedTask, store: Store, by: str) -> str:
     return f"the state's schema is of version {to} now, with what was agreed to: {added}"
 
 
-def put_aside(loaded: LoadedTask, to: int) -> list[str]:
-    """The files of agreed versions above `to`, renamed so that they are used no more."""
-    gone = [
-        path
-        for path in sorted(grown_folder(loaded).glob("*.json"))
-        if any(
-            path.name.startswith((f"{n:04d}-", f"state.schema.v{n}.")) for n in agreed_to(loaded) if n > to
-        )
-    ]
-    for path in gone:
-        path.rename(path.with_name(f"{path.name}.undone"))
-    return [path.name for path in gone]
+@contextmanager
+def at_version(loaded: LoadedTask, chain: Chain, to: int) -> Iterator[None]:
+    """The files of what was agreed to, as version `to` has them: what is above it is taken back, what was taken back is
+    brought back up to it. When the body raises they are as they were. Raises Unavailable when the disk refuses."""
+    try:
+        _settle(loaded, chain, to)
+        yield
+    except OSError as error:
+        raise Unavailable(
+            f"can't write the schema: {error.strerror}", where=str(grown_folder(loaded))
+        ) from error
+    except BaseException:
+        _settle(loaded, chain, chain.current.version)
+        raise
+
+
+def _settle(loaded: LoadedTask, chain: Chain, to: int) -> None:
+    current = current_schema(loaded)
+    if gone := sorted((n for n in agreed_to(loaded) if n > to), reverse=True):
+        _take_back(loaded, chain, gone)
+    elif to > current.version:
+        for each in undone(loaded, current):
+            if each.schema.version > to:
+                break
+            home = grown_folder(loaded)
+            _keep(home / _named(each.schema), each.schema)
+            each.migration.replace(home / each.migration.name)
+
+
+def _take_back(loaded: LoadedTask, chain: Chain, gone: list[int]) -> None:
+    """The versions `gone`, newest first, into a folder of their own, with the one below them. Wherever it dies every
+    version can be read in one place or the other: the schemas are copied first, the migrations follow."""
+    home, folders = grown_folder(loaded), undone_folders(loaded)
+    folder = home / UNDONE / str(int(folders[0].name) + 1 if folders else 1)
+    folder.mkdir(parents=True)
+    for version in (gone[-1] - 1, *gone):
+        _keep(folder / _named(chain.schemas[version]), chain.schemas[version])
+    for version in gone:
+        for path in home.glob(f"{version:04d}-*.json"):
+            path.replace(folder / path.name)
+        (home / _named(chain.schemas[version])).unlink(missing_ok=True)
+
+
+def _named(schema: StateSchema) -> str:
+    return f"state.schema.v{schema.version}.json"
+
+
+def _keep(path: Path, schema: StateSchema) -> None:
+    replace(path, orjson.dumps(schema.source, option=orjson.OPT_INDENT_2) + b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -10,8 +11,8 @@ from contracts.errors import ConfigError
 from controller.contract_folder import STATE_SCHEMA
 from controller.migrate import Plan
 from controller.migrate import migrate as carried
-from controller.schema_chain import MIGRATIONS, chain_of
-from controller.surfaces.grown import put_aside
+from controller.schema_chain import MIGRATIONS, agreed_to, chain_of, current_schema
+from controller.surfaces.grown import at_version
 from controller.surfaces.locate import kept, load, wait_for
 from controller.surfaces.state import differences
 from controller.surfaces.who import who
@@ -28,15 +29,16 @@ def migrate(task: Path | None, to: int | None, *, dry_run: bool, as_json: bool) 
     chain = chain_of(loaded)
     wanted = chain.current.version if to is None else to
     most = loaded.task.limits.state
+    agreed, around = agreed_to(loaded), partial(at_version, loaded, chain, wanted)
     plan = wait_for(
-        lambda: carried(store, loaded.task.name, chain, wanted, most=most, by=who(), dry_run=dry_run)
+        lambda: carried(
+            store, loaded.task.name, chain, wanted, most=most, by=who(), dry_run=dry_run, around=around
+        )
     )
-    aside = [] if dry_run or wanted >= plan.record.state_version else put_aside(loaded, wanted)
     if as_json:
         print(orjson.dumps(_told(plan, dry_run)).decode())
     else:
-        current = (chain_of(loaded) if aside else chain).current.version
-        print(plain("\n".join(_lines(plan, current, dry_run, task))))
+        print(plain("\n".join(_lines(plan, current_schema(loaded).version, agreed, dry_run, task))))
     return 0
 
 
@@ -53,7 +55,7 @@ def _told(plan: Plan, dry_run: bool) -> dict[str, object]:
     }
 
 
-def _lines(plan: Plan, current: int, dry_run: bool, task: Path | None) -> list[str]:
+def _lines(plan: Plan, current: int, agreed: frozenset[int], dry_run: bool, task: Path | None) -> list[str]:
     record, to = plan.record, plan.schema.version
     if not plan.legs:
         return [f"the state of {record.run} is of version {to} already"]
@@ -66,6 +68,9 @@ def _lines(plan: Plan, current: int, dry_run: bool, task: Path | None) -> list[s
     for leg in plan.legs:
         if leg.migration.lossy:
             lines.append(f"{'not to be brought back' if leg.forward else 'lost'}: {leg.migration.lossy}")
+    if aside := [leg.source for leg in plan.legs if not leg.forward and leg.source in agreed]:
+        again = command("state migrate", task, "--to", str(max(aside)))
+        lines.append(f"what was agreed to is kept: `{again}` brings it back, empty")
     if dry_run:
         return [*lines, "dry run: nothing was changed"]
     if to != current:

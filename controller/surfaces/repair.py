@@ -102,11 +102,13 @@ def replayed(task: Path | None, run: str | None, to: int | None, as_json: bool) 
     store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
     kept = wait_for(lambda: rows(store, record.run))
-    found = replay((row for *_, row in kept), charter(loaded), artifacts_of(loaded, store), to)
+    law = charter(loaded)
+    found = replay((row for *_, row in kept), law, artifacts_of(loaded, store), to)
     wrong = list(found.wrong)
     whole = to is None or to >= record.step
     states = [version.state for version in versions(row for *_, row in kept)]
-    if whole and not wrong and states and states[-1] != veiled(record.state, charter(loaded).schema.secrets):
+    schema = law.schema_of(record.state_version, record.digests.get("schema")) or law.schema
+    if whole and not wrong and states and states[-1] != veiled(record.state, schema.secrets):
         wrong.append("the state in the store is not the one that the audit gives")
     if as_json:
         print(orjson.dumps({"run": record.run, **asdict(found), "wrong": wrong, "same": not wrong}).decode())

@@ -78,6 +78,7 @@ def export(task: Path | None, run: str | None) -> int:
     """Print one JSON object: the state with its run, step, digest and schema."""
     loaded, record = _found(task, run)
     law = charter(loaded)
+    schema = law.schema_of(record.state_version, record.digests.get("schema")) or law.schema
     found = {
         "task": record.task,
         "run": record.run,
@@ -86,7 +87,7 @@ def export(task: Path | None, run: str | None) -> int:
         "head": record.head,
         "state_version": record.state_version,
         "digest": digest(record.state),
-        "schema": law.schemas.get(record.state_version, law.schema).source,
+        "schema": schema.source,
         "state": record.state,
     } | ({"not_confirmed": behind} if (behind := unconfirmed(record, ())) else {})
     print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
@@ -97,10 +98,10 @@ def _found(task: Path | None, run: str | None) -> tuple[LoadedTask, RunRecord]:
     """The task, and its run with a state that may be shown."""
     loaded = load(task)
     record, law = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run)), charter(loaded)
-    secrets = law.schemas.get(record.state_version, law.schema).secrets
-    told = {"state": veiled(record.state, secrets)}
+    schema = law.schema_of(record.state_version, record.digests.get("schema")) or law.schema
+    told = {"state": veiled(record.state, schema.secrets)}
     if record.confirmed is not None:
-        told["confirmed"] = veiled(record.confirmed, secrets)
+        told["confirmed"] = veiled(record.confirmed, schema.secrets)
     return loaded, record.model_copy(update=told)
 
 

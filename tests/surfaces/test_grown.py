@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 import pytest
 
+from controller.schema_chain import chain_of
+from controller.surfaces.grown import at_version
+from controller.taskfile import read_task
 from tests.surfaces.shell import FINISH, READ, Shell, act, edit
 
 RISKS = {
@@ -69,18 +73,15 @@ def test_what_a_crash_leaves_is_taken_up_by_the_next_call(shell: Shell) -> None:
     assert shell("run").code == 5 and shell("approve", "c2").code == 0
     assert shell("run", "--steps", "1").code == 0
     assert shell("state", "migrate", "--to", "1").code == 0
-    names = folder(shell)
-    assert [name for name in names if name.endswith(".undone")] == [
-        "0002-adds-risks.json.undone",
-        "state.schema.v2.json.undone",
-    ]
+    assert folder(shell) == ["state.schema.v1.json", "undone"]
     home = shell.repo / ".agent-runtime/schema/greet"
-    (home / "state.schema.v2.json.undone").rename(home / "state.schema.v2.json")
+    aside = home / "undone/1"
+    shutil.copy(aside / "state.schema.v2.json", home)
     assert shell("run", "--steps", "0").code == 2 and shell("status").code == 0
     assert shell("validate").code == 0 and state(shell)["state_version"] == 1, (
         "without its migration it is none"
     )
-    (home / "0002-adds-risks.json.undone").rename(home / "0002-adds-risks.json")
+    (aside / "0002-adds-risks.json").rename(home / "0002-adds-risks.json")
     went = shell("run")
     assert went.code == 0 and "version 2 now" in went.err, went.err
     assert state(shell)["state"]["risks"] == {"tz": "naive"}
@@ -96,8 +97,68 @@ def test_it_is_undone_by_migrating_back(shell: Shell) -> None:
     assert (
         back.code == 0 and "lost: what stands in /risks" in back.out and back.out.endswith("controller run\n")
     )
+    assert "`controller state migrate --to 2` brings it back, empty" in back.out
     assert "risks" not in state(shell)["state"]
     assert shell("run").code == 0 and state(shell)["state_version"] == 1
+    assert shell("replay").out.count("not replayed") == 0 and shell("replay").code == 0
+
+
+def test_it_is_brought_back_and_the_whole_way_is_replayed(shell: Shell) -> None:
+    shell.task(READ, WISH, READ, RISKY, READ, RISKY, POLITE, FINISH)
+    assert shell("run").code == 5 and shell("approve", "c2").code == 0
+    assert shell("run", "--steps", "2").code == 0 and state(shell)["state"]["risks"] == {"tz": "naive"}
+    assert shell("state", "migrate", "--to", "1").code == 0
+    assert shell("run", "--steps", "1").code == 0 and state(shell)["state_version"] == 1
+    assert "there is no schema of version 3 (there are 1, 2)" in shell("state", "migrate", "--to", "3").err
+    tried = shell("state", "migrate", "--to", "2", "--dry-run")
+    assert tried.code == 0 and "1 -> 2: risks turned up (undone/0002-adds-risks.json)" in tried.out
+    assert folder(shell) == ["state.schema.v1.json", "undone"]
+    assert shell("state", "migrate", "--to", "2").code == 0
+    assert state(shell)["state_version"] == 2 and "0002-adds-risks.json" in folder(shell)
+    assert shell("run").code == 0 and state(shell)["state"]["risks"] == {"tz": "naive"}
+    told = shell("replay", "--json")
+    assert told.code == 0 and not told.one["wrong"] and not told.one["skipped"], told.out
+    assert shell("validate").code == 0 and shell("log", "--verify").code == 0
+
+
+def test_another_field_of_the_same_number_is_another_version(shell: Shell) -> None:
+    """What was done under the one that was taken back is still judged by it."""
+    other = act("request_change", at="/schema/owners", value=json.dumps(RISKS), why="who does it")
+    owned = READ | {"state_patch": {"owners": {"tz": "ana"}}}
+    shell.task(READ, WISH, READ, RISKY, other, READ, owned, RISKY, POLITE, FINISH)
+    assert shell("run").code == 5 and shell("approve", "c2").code == 0
+    assert shell("run", "--steps", "2").code == 0 and "risks" in state(shell)["state"]
+    assert shell("state", "migrate", "--to", "1").code == 0
+    assert shell("run").code == 5 and shell("approve", "c5").code == 0
+    assert shell("run", "--steps", "3").code == 0
+    assert state(shell)["state"]["owners"] == {"tz": "ana"} and state(shell)["state_version"] == 2
+    assert "schema.unknown_field" in shell("explain", "8").out
+    assert "of version 2 already" in shell("state", "migrate", "--to", "2").out
+    assert (
+        shell("state", "migrate", "--to", "1").code == 0 and shell("state", "migrate", "--to", "2").code == 0
+    )
+    grown = json.loads((shell.repo / ".agent-runtime/schema/greet/state.schema.v2.json").read_text())
+    assert "owners" in grown["properties"], "the one that was taken back last"
+    assert shell("run").code == 0
+    told = shell("replay", "--json")
+    assert told.code == 0 and not told.one["wrong"] and not told.one["skipped"], told.out
+
+
+def test_where_the_state_can_not_follow_the_files_stay_as_they_were(shell: Shell) -> None:
+    shell.task(READ, WISH, READ, RISKY, POLITE, FINISH)
+    assert shell("run").code == 5 and shell("approve", "c2").code == 0
+    assert shell("run", "--steps", "2").code == 0
+    loaded, risks = read_task(shell.repo / "task.yaml"), "0002-adds-risks.json"
+    with pytest.raises(RuntimeError), at_version(loaded, chain_of(loaded), 1):
+        assert risks not in folder(shell)
+        raise RuntimeError
+    assert risks in folder(shell)
+    assert shell("state", "migrate", "--to", "1").code == 0
+    with pytest.raises(RuntimeError), at_version(loaded, chain_of(loaded), 2):
+        assert risks in folder(shell)
+        raise RuntimeError
+    assert risks not in folder(shell) and shell("state", "migrate", "--to", "2").code == 0
+    assert shell("run").code == 0 and state(shell)["state_version"] == 2
 
 
 @pytest.mark.parametrize(
