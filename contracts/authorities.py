@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from contracts.base import Frozen, JsonObject
 from contracts.forge import PLACES, EnvName, IssuesOptions, PullsOptions, Url
+from contracts.live import DeploymentOptions, ValueOptions
 from contracts.units import CommandLine, Duration, Inside, Many, Name, Size, Text, invalid
 
 Exit = Annotated[int, Field(ge=0, le=255)]
@@ -85,17 +86,21 @@ OPTIONS: dict[str, type[Frozen]] = {
     "issues": IssuesOptions,
     "pulls": PullsOptions,
     "adr": AdrOptions,
+    "deployment": DeploymentOptions,
+    "http_json": ValueOptions,
 }
+DECIDING = ("ci", "deployment", "http_json")  # of those that are built in, what a check may rest on
 
 
 class Authority(Frozen):
     """A reading shown each step. It informs; it never passes or fails, but a check may rest on it."""
 
     use: Name = Field(
-        description="reconciler: command, git, ci, issues, pulls, adr, or an installed one's name (docs/authorities.md)"
+        description="reconciler: command, git, ci, issues, pulls, adr, deployment, http_json, or an installed one's "
+        "name (docs/authorities.md)"
     )
     run: CommandLine | None = Field(
-        default=None, description="the command of `use: command`, or of `use: ci` with provider command"
+        default=None, description="the command of `use: command`, or of one with provider command"
     )
     ok_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
         default=(0,), description="exit codes of a good reading; any other makes it unknown"
@@ -123,6 +128,11 @@ class Authority(Frozen):
         if self.worklist and self.use in OPTIONS and self.use != "issues":
             raise invalid("`worklist` is for `use: command` and `use: issues`")
         return self
+
+    @property
+    def decides(self) -> bool:
+        """Whether a check may rest on it; of an installed one its reading tells."""
+        return self.use in DECIDING or self.use not in ("command", "git", *OPTIONS)
 
     @property
     def settings(self) -> Frozen | None:

@@ -21,7 +21,8 @@ class Check(Frozen):
     run: CommandLine | None = Field(default=None, description="a list is exec, a text is sh -c")
     authority: Name | None = Field(
         default=None,
-        description="in place of run: an authority of `use: ci`; passes when that says `passed` for the run's commit",
+        description="in place of run: an authority (ci, deployment, http_json); passes when that says `passed`, of the "
+        "run's commit where it speaks of one",
     )
     pass_exit: Annotated[Many[Exit], Field(min_length=1)] = Field(
         default=(0,), description="exit codes that pass"

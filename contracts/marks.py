@@ -6,30 +6,50 @@ import re
 from typing import Any
 
 from contracts.base import canonical
+from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.readings import Reading, Readings, UnknownReading
+from contracts.telemetry import ValueReading
+
+HOLDS, BROKEN = "as wanted", "not as wanted"
+HEALTH = "/health"  # behind the name of a deployment
 
 
 def marks(item: Reading) -> dict[str, str]:
-    """The marks of one reading, by `NAME` or `NAME/ID`; none of one that is no outside."""
+    """The marks of one reading, by `NAME` or `NAME/…`; none of one that is no outside, or could not be read."""
     match item:
         case DocumentsReading(ours=False):
             return {f"{item.name}/{each.id}": each.mark for each in item.items}
+        case DeploymentReading(read=True):
+            database = f", database {item.migration}" if item.migration else ""
+            return {item.name: f"{item.revision}{database}", item.name + HEALTH: item.health}
+        case ValueReading(value=float()):
+            return {item.name: HOLDS if item.state in ("passed", "pending") else BROKEN}
         case _:
             return {}
 
 
+def unread(item: Reading | None) -> bool:
+    """Whether an authority could not be read: that is no other mark."""
+    if isinstance(item, DeploymentReading | ValueReading):
+        return not item.read
+    return item is None or isinstance(item, UnknownReading)
+
+
 def bound(seen: Readings, said: Any) -> dict[str, str]:
-    """The marks of what a reply rests on: of every text that was read whole, and of what a query found those that it
-    names. `said` is the reply as JSON."""
+    """The marks of what a reply rests on: of what is deployed, of every text that was read whole, and of what a query
+    found those that it names. `said` is the reply as JSON."""
     found: dict[str, str] = {}
     for item in seen.items.values():
         held = marks(item)
-        if isinstance(item, DocumentsReading) and not item.whole and held:
-            text = canonical(said).decode("utf-8", "replace")
-            named = {each.id for each in item.items if _names(text, each.id)}
-            held = {f"{item.name}/{id}": held[f"{item.name}/{id}"] for id in named}
-        found |= held
+        if isinstance(item, DocumentsReading):
+            if not item.whole and held:
+                text = canonical(said).decode("utf-8", "replace")
+                named = (f"{item.name}/{each.id}" for each in item.items if _names(text, each.id))
+                held = {name: held[name] for name in named}
+            found |= held
+        elif isinstance(item, DeploymentReading):
+            found |= {name: mark for name, mark in held.items() if not name.endswith(HEALTH)}
     return found
 
 
@@ -38,7 +58,8 @@ def moved(held: dict[str, str], fresh: Readings) -> tuple[list[str], list[str]]:
     changed, unknown = [], []
     now = {name: mark for item in fresh.items.values() for name, mark in marks(item).items()}
     for name, mark in held.items():
-        if isinstance(fresh.items.get(name.partition("/")[0]), UnknownReading):
+        item = fresh.items.get(name.partition("/")[0])
+        if item is not None and unread(item):
             unknown.append(name)
         elif now.get(name) != mark:
             changed.append(name)

@@ -8,8 +8,10 @@ from pydantic import Field
 
 from contracts.base import Frozen
 from contracts.ci import CiCheck, CiState
+from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.forge_reading import ForgeReading
+from contracts.telemetry import ValueReading
 
 
 class TestCounts(Frozen):
@@ -154,6 +156,15 @@ class CiReading(Frozen):
     took: float = 0.0
 
     @property
+    def said(self) -> str:
+        """One line of ours."""
+        return f"{self.provider} says {self.state} of {self.sha[:12]}: {self.why}"
+
+    def passes(self, head: str) -> bool:
+        """Whether it is positive evidence for that commit."""
+        return self.state == "passed" and self.sha == head
+
+    @property
     def text(self) -> str:
         """What is known of each check, a line each, what decides first. Words from outside are in it."""
         lines = [f"missing: {name}" for name in self.missing]
@@ -204,6 +215,8 @@ Reading = Annotated[
     | CiReading
     | DocumentsReading
     | ForgeReading
+    | DeploymentReading
+    | ValueReading
     | ViewReading
     | UnknownReading,
     Field(discriminator="kind"),

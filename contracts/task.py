@@ -15,7 +15,7 @@ from pydantic import (
 
 from contracts.agents import AgentChoice, AgentConfig
 from contracts.approvals import Approvals
-from contracts.authorities import Authority
+from contracts.authorities import DECIDING, Authority
 from contracts.base import Frozen, JsonObject
 from contracts.checks import Check
 from contracts.commands import Command
@@ -179,8 +179,9 @@ class Task(Frozen):
     def _rests_on_known(self) -> Task:
         for check in self.checks:
             resting = self.authorities.get(check.authority) if check.authority else None
-            if check.authority and (resting is None or resting.use != "ci"):
-                raise invalid(f"check {check.name!r}: there is no authority {check.authority!r} of `use: ci`")
+            if check.authority and (resting is None or not resting.decides):
+                uses = ", ".join(f"`use: {use}`" for use in DECIDING)
+                raise invalid(f"check {check.name!r}: there is no authority {check.authority!r} of {uses}")
         return self
 
     @model_validator(mode="after")

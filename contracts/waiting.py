@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from contracts.actions import Block, closed, const
 from contracts.authorities import Authority
 from contracts.base import JsonObject, digest
+from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.readings import CiReading, CommandReading, Reading, Readings, UnknownReading
+from contracts.telemetry import ValueReading
 from contracts.text import line
 from contracts.units import seconds
 
@@ -16,6 +18,8 @@ CHANGED = "changed"  # it says something else than when the wait began
 DECIDED = "decided"  # CI will not come to another word by itself
 CI = (DECIDED, "passed", "failed", "blocked", CHANGED)
 COMMAND = ("ok", "failed", CHANGED)
+DEPLOYMENT = ("passed", "failed", "healthy", "unhealthy", CHANGED)
+VALUE = ("passed", "failed")
 PULLS = ("merged", "closed", "open", CHANGED)
 LONGEST = 7 * 86400.0
 POLL = 60.0  # seconds between looks, where the authority does not say
@@ -25,7 +29,8 @@ Waits = Mapping[str, tuple[str, ...]]  # authority -> the words that can be wait
 
 def waits(authorities: Mapping[str, Authority]) -> Waits:
     """The authorities that can come to say something else while the run does nothing."""
-    words = {"ci": CI, "command": COMMAND, "pulls": PULLS, "git": (), "adr": ()}
+    words = {"ci": CI, "command": COMMAND, "pulls": PULLS, "deployment": DEPLOYMENT, "http_json": VALUE}
+    words |= {"git": (), "adr": ()}
     found = {
         name: words.get(each.use, (CHANGED,))
         for name, each in authorities.items()
@@ -93,12 +98,18 @@ def standing(reading: Reading | None, then: str = "") -> frozenset[str]:
             | UnknownReading()
             | CommandReading(timed_out=True)
             | CiReading(read=False, not_before=float())
+            | DeploymentReading(read=False)
+            | ValueReading(read=False)
         ):
             return frozenset()
         case CiReading(state=state, not_before=due) if state != "pending":
             words = {state, DECIDED} if due is None or state != "unknown" else {state}
         case CommandReading(ok=ok):
             words = {"ok" if ok else "failed"}
+        case DeploymentReading(state=state, health=health):
+            words = {health} | ({state} if state in ("passed", "failed") else set())
+        case ValueReading(state=state):
+            words = {state}
         case DocumentsReading(what="pull request", items=(one,)):
             words = {one.status}
     return frozenset(words | ({CHANGED} if then and _digest(reading) != then else set()))
@@ -137,9 +148,8 @@ def refused(args: JsonObject, words: tuple[str, ...], reading: Reading | None) -
 def told(name: str, reading: Reading | None) -> Block:
     """What the authority says, for the observation."""
     match reading:
-        case CiReading():
-            head = f"{name}: {reading.provider} says {reading.state} of {reading.sha[:12]}: {reading.why}"
-            return Block(title=line(head, 300), text=reading.text)
+        case CiReading() | DeploymentReading() | ValueReading():
+            return Block(title=line(f"{name}: {reading.said}", 300), text=reading.text)
         case CommandReading():
             head = f"{name}: exit {reading.exit}"
             return Block(title=head, text=reading.text, total=reading.total, artifact=reading.artifact)

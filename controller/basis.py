@@ -5,8 +5,8 @@ from __future__ import annotations
 from contracts.base import JsonObject
 from contracts.charter import Charter
 from contracts.grammar import inner_actions
-from contracts.marks import bound, moved
-from contracts.readings import Readings, UnknownReading
+from contracts.marks import bound, moved, unread
+from contracts.readings import Readings
 from contracts.verdicts import Defer, Reject, Verdict
 
 AGAIN = 30.0  # seconds until an authority that can't be read is asked anew
@@ -58,7 +58,7 @@ def unreadable(fresh: Readings, task: Charter) -> list[str]:
     return [
         name
         for name, item in fresh.items.items()
-        if isinstance(item, UnknownReading) and name in told and told[name].use in RESTED_ON
+        if name in told and told[name].use in RESTED_ON and unread(item)
     ]
 
 

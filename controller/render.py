@@ -10,6 +10,7 @@ from contracts.actions import Block
 from contracts.changes import GROWTH
 from contracts.charter import Charter
 from contracts.controls import visible
+from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.forge_reading import ForgeReading
 from contracts.intent import in_force
@@ -28,6 +29,7 @@ from contracts.readings import (
 from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
 from contracts.sections import section
+from contracts.telemetry import ValueReading
 from contracts.text import clean, cut, indented, line, share, shown_json, size, standing
 from contracts.veil import veiled
 from controller.modes import SAID, unconfirmed
@@ -115,8 +117,8 @@ def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> st
             return _git(item)
         case CommandReading():
             return _command(name, item, record, limit)
-        case CiReading():
-            return _ci(name, item, limit)
+        case CiReading() | DeploymentReading() | ValueReading():
+            return _says(name, item, limit)
         case DocumentsReading():
             return _documents(name, item, record, limit)
         case ForgeReading():
@@ -169,8 +171,8 @@ def _documents(name: str, item: DocumentsReading, record: RunRecord, limit: int)
     return f"{head}\n{_data(item.text, limit * 2)}"
 
 
-def _ci(name: str, item: CiReading, limit: int) -> str:
-    head = line(f"{name}: {item.provider} says {item.state} of {item.sha[:12]}: {item.why}", 255)
+def _says(name: str, item: CiReading | DeploymentReading | ValueReading, limit: int) -> str:
+    head = line(f"{name}: {item.said}", 255)
     return head + ("\n" + _data(item.text, limit * 2) if item.text else "")
 
 

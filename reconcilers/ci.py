@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,14 +9,12 @@ from functools import partial
 from typing import Any, Protocol
 
 from contracts.authorities import CiOptions
-from contracts.checks import Check
 from contracts.ci import CiCheck, Facts, conclusion, flaky, judge, matching
-from contracts.errors import ControllerError, Permanent
-from contracts.ports import Ask, Given, Reconciler
-from contracts.readings import CheckReading, CiReading
-from contracts.text import cut, line
-from contracts.units import argv_of
-from reconcilers.asked import asked, token
+from contracts.errors import ControllerError
+from contracts.ports import Ask, Given
+from contracts.readings import CiReading
+from contracts.text import line
+from reconcilers.asked import asked, printed_json, token
 from reconcilers.buildbot import Buildbot
 from reconcilers.github import Github
 from reconcilers.gitlab import Gitlab
@@ -25,8 +22,6 @@ from reconcilers.http import Later
 
 SHOWN = 60  # checks kept in a reading
 ORDER = ("failed", "blocked", "unknown", "pending", "passed", None)
-CAP = 1024 * 1024
-TEXT = 4096
 
 
 class Provider(Protocol):
@@ -62,7 +57,8 @@ class CiReconciler:
         began, timeout, provider = time.monotonic(), self._given.authority.timeout, self._provider
         try:
             if provider is None:
-                facts = await self._asked(ask)
+                said = await printed_json(self._given, ask, self._options.poll)
+                facts = printed(said, ask.head, self._options)
             else:
                 facts = await asked(partial(provider.facts, ask.head, ask.now), timeout)
         except Later as error:
@@ -112,29 +108,8 @@ class CiReconciler:
             took=time.monotonic() - began,
         )
 
-    async def _asked(self, ask: Ask) -> Facts:
-        """What the command of provider `command` prints: see docs/ci.md. Raises Later, Permanent."""
-        given = self._given
-        ran = await given.runner.run(
-            argv_of(given.authority.run or ()),
-            cwd=given.cwd,
-            env={**given.env, "SKILL_STATE_SHA": ask.head},
-            timeout=given.authority.timeout,
-            cap=CAP,
-        )
-        if ran.refused:
-            raise Permanent(ran.refused)
-        if ran.exit not in given.authority.ok_exit:
-            why = "it did not end in time" if ran.timed_out else f"exit {ran.exit}"
-            raise Later(f"{why}: {ran.err.text.strip()[-200:]}", ask.now + self._options.poll)
-        try:
-            said = json.loads(ran.out.data)
-        except ValueError:
-            raise Permanent("what it printed is no JSON") from None
-        return printed(said, ask.head, self._options, whole=ran.out.total <= CAP)
 
-
-def printed(said: Mapping[str, Any], sha: str, options: CiOptions, *, whole: bool = True) -> Facts:
+def printed(said: Mapping[str, Any], sha: str, options: CiOptions) -> Facts:
     """The facts in the JSON of a command. A check without `sha`, beside or above it, is not of this commit."""
     required = (*options.required, *map(str, said.get("required") or ()))
     checks = [
@@ -158,36 +133,4 @@ def printed(said: Mapping[str, Any], sha: str, options: CiOptions, *, whole: boo
         conflict="yes" if said.get("conflict") else "none",
         review="missing" if said.get("review") == "missing" and options.reviews else "not needed",
         quiet=float(said["quiet"]) if "quiet" in said else None,
-        whole=whole,
     )
-
-
-class RestingCheck:
-    """A check of the task that passes when the authority that it rests on says `passed` for the run's commit."""
-
-    def __init__(self, check: Check, authority: Reconciler) -> None:
-        self.name, self.role = check.name, check.role
-        self.when: tuple[str, ...] = {"finish": ("finish",), "edit": ("edit", "finish")}.get(
-            check.when, ("step", "edit", "finish")
-        )
-        self._authority = authority
-
-    async def read(self, ask: Ask) -> CheckReading:
-        """The reading, now. Raises Permanent when the authority gives no reading of CI."""
-        began = time.monotonic()
-        said = await self._authority.read(ask)
-        if not isinstance(said, CiReading):
-            raise Permanent(f"{self._authority.name}: this is no reading of CI")
-        passed = said.state == "passed" and said.sha == ask.head
-        note = f" ({said.note})" if said.note else ""
-        return CheckReading(
-            name=self.name,
-            role=self.role,
-            passed=passed,
-            why=line(f"{said.provider} says {said.state} of {said.sha[:12]}: {said.why}{note}", 300),
-            exit=None,
-            text=cut(said.text, TEXT),
-            tree=ask.head,
-            not_before=None if passed else said.not_before,
-            took=time.monotonic() - began,
-        )

@@ -88,6 +88,24 @@ class Client:
         url = f"{self._base}{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
         return self._get(url, deadline)
 
+    def status(self, path: str, *, deadline: float) -> int:
+        """The status of an answer, whatever is in it; redirects are not followed. One of 500 and above is asked three
+        times. Raises Later where nothing answers, or for a limit."""
+        url, last = f"{self._base}{path}", 0
+        for pause in (*PAUSES, None):
+            try:
+                last, headers, _ = self._once(url, deadline)
+                self._limits(url, last, headers, None)
+                why = f"status {last}"
+            except _Broken as error:
+                last, why = 0, str(error)
+            if 0 < last < 500 or pause is None or time.monotonic() + pause >= deadline:
+                break
+            time.sleep(pause)
+        if not last:
+            raise Later(f"{self._shown(url)}: {why}", time.time() + answers.SECONDARY)
+        return last
+
     def read(self, path: str, query: Mapping[str, Any] | None = None, *, deadline: float) -> Any:
         """The body of a good answer. Raises Later, and Permanent for any other."""
         return good(self.get(path, query, deadline=deadline), path).body
@@ -199,6 +217,12 @@ class Client:
     def _shown(self, url: str) -> str:
         parts = urlsplit(url)
         return line(f"{parts.netloc}{parts.path}", 160)
+
+
+def origin(url: str) -> str:
+    """Where an address leads, without its path."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def good(answer: Answer, path: str) -> Answer:

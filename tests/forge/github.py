@@ -32,6 +32,8 @@ class GithubStub(Forge):
         self.rules: list[dict[str, Any]] = []
         self.protected: list[str] = []
         self.pushes: list[dict[str, Any]] = []
+        self.deployments: list[dict[str, Any]] = []
+        self.rollouts: dict[int, list[dict[str, Any]]] = {}  # deployment -> its statuses
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}  # issue or pull request -> what was said
         self._id = 1000
@@ -96,6 +98,23 @@ class GithubStub(Forge):
         self.pulls.append(pull)
         self.history[pull["number"]] = [sha]
         return pull
+
+    def deploy(self, sha: str, *states: str, environment: str = "production") -> int:
+        """A deployment and its statuses; one that succeeded makes those before it inactive."""
+        made = shaped("deployment", id=self._new(), sha=sha, environment=environment)
+        self.deployments.append(made)
+        for state in states:
+            self.rollout(made["id"], state)
+        return int(made["id"])
+
+    def rollout(self, deployment: int, state: str) -> None:
+        if state == "success":
+            where = {each["id"]: each["environment"] for each in self.deployments}
+            for other, told in self.rollouts.items():
+                if where[other] == where[deployment] and told[-1]["state"] == "success":
+                    told.append(shaped("deployment-status", id=self._new(), state="inactive"))
+        made = shaped("deployment-status", id=self._new(), state=state, description=f"it is {state}")
+        self.rollouts.setdefault(deployment, []).append(made)
 
     def issue(
         self, title: str, body: str | None = None, *, labels: tuple[str, ...] = (), by: str = "ana", **more: Any,
@@ -230,6 +249,13 @@ class GithubStub(Forge):
         }
         return shaped("issue", **same, pull_request=link)
 
+    def _deployments(self, query: Any) -> Reply:
+        asked = query["environment"][0]
+        return Reply(200, [each for each in reversed(self.deployments) if each["environment"] == asked])
+
+    def _rollouts(self, deployment: str, query: Any) -> Reply:
+        return Reply(200, self.rollouts.get(int(deployment), [])[::-1])
+
     def _comments(self, number: str, query: Any) -> Reply:
         return Reply(200, self.comments.get(int(number), []))
 
@@ -285,6 +311,12 @@ ROUTES: tuple[tuple[str, str, Any], ...] = (
     (rf"{_R}/issues", f"{REPO}/issues", GithubStub._issues),
     (rf"{_R}/issues/(\d+)", f"{REPO}/issues/{{issue_number}}", GithubStub._issue),
     (rf"{_R}/issues/(\d+)/comments", f"{REPO}/issues/{{issue_number}}/comments", GithubStub._comments),
+    (rf"{_R}/deployments", f"{REPO}/deployments", GithubStub._deployments),
+    (
+        rf"{_R}/deployments/(\d+)/statuses",
+        f"{REPO}/deployments/{{deployment_id}}/statuses",
+        GithubStub._rollouts,
+    ),
     (rf"{_R}/rules/branches/([^/]+)", f"{REPO}/rules/branches/{{branch}}", GithubStub._rules),
     (rf"{_R}/branches/([^/]+)", f"{REPO}/branches/{{branch}}", GithubStub._branch),
     (rf"{_R}/activity", f"{REPO}/activity", GithubStub._activity),

@@ -39,6 +39,8 @@ PATHS = (  # of GET
     f"{REPO}/issues/{{issue_number}}",
     f"{REPO}/issues/{{issue_number}}/comments",
     f"{REPO}/pulls",
+    f"{REPO}/deployments",
+    f"{REPO}/deployments/{{deployment_id}}/statuses",
 )
 
 

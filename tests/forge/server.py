@@ -128,7 +128,7 @@ class Forge:
         return Reply(200, {**body, key: part} if key else part, headers)
 
     def _conditional(self, reply: Reply, headers: dict[str, str]) -> Reply:
-        if reply.status != 200:
+        if reply.status != 200 or isinstance(reply.body, bytes):
             return reply
         tag = f'W/"{hashlib.sha256(json.dumps([reply.body, reply.headers]).encode()).hexdigest()[:16]}"'
         if headers.get("if-none-match") == tag:

@@ -13,7 +13,7 @@ from tests.controller.world import TASK
 from tests.house.size_budgets import ROOT
 
 TEXT = (ROOT / "docs/authorities.md").read_text("utf-8")
-EXAMPLES = re.findall(r"```yaml\nauthorities:\n(.*?)```", TEXT, re.DOTALL)
+EXAMPLES = re.findall(r"```yaml\nauthorities:\n(.*?)(?:checks:\n.*?)?```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
