@@ -39,7 +39,8 @@ class Document(Frozen):
     @property
     def mark(self) -> str:
         """Equal as long as it says the same."""
-        return " ".join(part for part in (self.status, self.revision[:SHORT], self.digest[:32]) if part)
+        at = f", at {self.revision[:SHORT]}" if self.revision else ""
+        return f"{self.status}{at}, sha256 {self.digest[:32]}"
 
     @property
     def head(self) -> str:

@@ -13,6 +13,7 @@ from contracts.veil import veiled
 
 HAPPENED, DID_NOT = "happened", "did-not-happen"
 FILE = "file "  # before a path in a basis
+OUTSIDE = "outside "  # before the name of a mark in a basis
 MAX_QUEUE = 8  # entries that are parked at once
 MAX_REFUSED = 64  # refusals that are kept, oldest out
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from contracts.actions import Block
 from contracts.approvals import Boundary
 from contracts.base import Frozen, JsonObject
+from contracts.drift import DRIFT, Drift, Mark
 from contracts.forget import Ages, Forgotten
 from contracts.outcomes import CLOSING, EDITED, Outcome
 from contracts.paths import PathPolicy
@@ -92,6 +93,7 @@ class Staged(Frozen):
     in it printed last.
     `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
     `deadline` (UTC seconds) is when evidence that is still to come is waited for no longer.
+    `outside`: it has an effect beyond the worktree, so what its authorities say next is no drift.
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
     check proves, where it is a `finish`, and `asks` the question that is left of them for a person once evidence holds.
     `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.
@@ -122,6 +124,7 @@ class Staged(Frozen):
     forgotten: Forgotten = Forgotten()
     files: dict[str, str] = {}
     rests: dict[str, str] = {}
+    outside: bool = False
     superseded: JsonObject = {}
     unproven: tuple[str, ...] = ()
     asks: Entry | None = None
@@ -222,7 +225,8 @@ class RunRecord(Frozen):
     `refused` the proposals that people said no to, `said` what they said since the last audit row. `confirmed` (mode
     `dual`) is as much of the state as evidence has shown, None where that is all of it. `looked` is of a finished
     run that may be repeated. `left_out` are agents that are not asked: until when (UTC seconds; None: for the rest of
-    the run)."""
+    the run). `outside` is the snapshot of what authorities said last, `drift` what of it changed and no committed step
+    has seen yet (contracts.drift)."""
 
     format: int = FORMAT
     task: str
@@ -260,6 +264,8 @@ class RunRecord(Frozen):
     chain: str = ""
     ratio: float = 2.0
     said: tuple[str, ...] = ()
+    outside: dict[str, Mark] = {}
+    drift: tuple[Drift, ...] = ()
     inbox: tuple[Post, ...] = ()
 
     @property
@@ -320,6 +326,8 @@ class RunRecord(Frozen):
                 return now < due
             case Halt(outcome=Outcome.waiting):
                 return False
+            case Halt(cause=cause, entry=asked) if cause == DRIFT:  # another yes does not answer it
+                return all(entry.id != asked or entry.status != "approved" for entry in self.queue)
             case Halt(outcome=Outcome.blocked, cause=cause):
                 return cause in EDITED or (self.approved is None and not (self.staged and self.staged.ruling))
             case _:

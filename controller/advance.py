@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.base import JsonObject
+from contracts.drift import DRIFT, noticed
 from contracts.merge import Path
 from contracts.outcomes import Outcome
 from contracts.queue import DID_NOT, HAPPENED, Entry
@@ -90,8 +91,7 @@ def advance(
 def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
     halt = asked_to_stop(record) or change.halt
     if halt is not None:
-        row = audit.row("halt", record, now)
-        return _halted(record, halt, row)
+        return _halted(record, halt, audit.row("halt", record, now))
     record, spent, reserve = timely(record, now), record.spent, change.reserve
     assert reserve is not None, "a reserve or a halt"
     if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
@@ -131,7 +131,8 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         update["ratio"] = _ratio(record, change.launch)
     else:
         update["step"] = record.step + 1  # an approved entry taken up is a step of its own
-    if change.entry is not None and not isinstance(change.verdict, Defer):
+    held = isinstance(change.verdict, Defer) or getattr(change.verdict, "cause", "") == DRIFT
+    if change.entry is not None and not held:
         update["queue"] = tuple(entry for entry in record.queue if entry.id != change.entry)
     before = record
     record = record.model_copy(update=update)
@@ -212,7 +213,10 @@ def _halted(record: RunRecord, halt: Halt, row: AuditRow) -> tuple[RunRecord, Au
     return (
         record.model_copy(update={"halt": halt}),
         row.model_copy(
-            update={"outcome": str(halt.outcome), "extra": row.extra | {"cause": halt.cause, "say": halt.say}}
+            update={
+                "outcome": str(halt.outcome),
+                "extra": row.extra | {"cause": halt.cause, "say": halt.say} | audit.asked(record, halt),
+            }
         ),
     )
 
@@ -243,13 +247,17 @@ def _verified(
         commit=tree.commit,
         undone=tree.undone,
         human_events=(f"answer {staged.entry}",) if staged.entry else (),
-        extra=({"entry": staged.entry} if staged.entry else {}) | ({"outputs": kept} if kept else {}),
+        extra=({"entry": staged.entry} if staged.entry else {})
+        | ({"outputs": kept} if kept else {})
+        | audit.drifted(record),
     )
     queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
     printed = latest(record.printed, change.printed)
     record = record.model_copy(
         update={"checks": checks, "printed": printed, "head": tree.head, "queue": queue, "halt": None}
     )
+    if staged.outside and change.after is not None:  # what our own deed changed is no drift
+        record = record.model_copy(update={"outside": noticed(record.outside, change.after, record.step)[0]})
     match change.evidence:
         case Proven():
             return _proven(record, staged, change, tree, row)
@@ -316,7 +324,7 @@ def _observed(
     record: RunRecord, observation: Observation | None, row: AuditRow
 ) -> tuple[RunRecord, AuditRow]:
     """The step is over, and O what came of it."""
-    over = {"observation": observation, "correction": None, "staged": None, "failures": 0}
+    over = {"observation": observation, "correction": None, "staged": None, "failures": 0, "drift": ()}
     size = audit.size(observation.model_dump()) if observation else 0
     return record.model_copy(update=over), row.model_copy(update={"observation_bytes": size})
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from contracts.base import JsonObject, canonical
+from contracts.drift import DRIFT
 from contracts.merge import Path
 from contracts.queue import Decision, Entry, Post, PostBody, StopRequest, Withdraw
-from contracts.record import AuditKind, AuditRow, LaunchFacts, RunRecord, Staged
+from contracts.record import AuditKind, AuditRow, Halt, LaunchFacts, RunRecord, Staged
 from contracts.text import line
 from contracts.veil import veiled
 from contracts.verdicts import Gated, Reject, Verified
@@ -126,6 +127,17 @@ def parked(entry: Entry, row: AuditRow, secrets: Iterable[Path]) -> JsonObject:
         shown = veiled(entry.transition["state_patch"], secrets)
         told["transition"] = entry.transition | {"state_patch": shown}
     return {"parked": told}
+
+
+def asked(record: RunRecord, halt: Halt) -> JsonObject:
+    """The controller's own question, with all that answering it needs."""
+    entry = next((each for each in record.queue if halt.cause == DRIFT and each.id == halt.entry), None)
+    return {} if entry is None else {"parked": entry.model_dump(mode="json", exclude_defaults=True)}
+
+
+def drifted(record: RunRecord) -> JsonObject:
+    """What changed outside before this step."""
+    return {"drift": [each.what for each in record.drift]} if record.drift else {}
 
 
 def part(transition: dict[str, Any] | None, key: str) -> Any:

@@ -52,14 +52,14 @@ def unmoved(transition: JsonObject, seen: Readings, fresh: Readings, task: Chart
     return None
 
 
+def rested_on(task: Charter) -> tuple[str, ...]:
+    """The authorities of the outside that what is done there rests on."""
+    return tuple(name for name, each in task.task.authorities.items() if each.use in RESTED_ON)
+
+
 def unreadable(fresh: Readings, task: Charter) -> list[str]:
     """The authorities of the outside that could not be read."""
-    told = task.task.authorities
-    return [
-        name
-        for name, item in fresh.items.items()
-        if name in told and told[name].use in RESTED_ON and unread(item)
-    ]
+    return [name for name in rested_on(task) if name in fresh.items and unread(fresh.items[name])]
 
 
 def _stale(what: str) -> Reject:

@@ -15,6 +15,7 @@ from contracts.reply import Prompt, Usage
 from contracts.verdicts import Asks, Change, Gated, Proven, Refuted, Reserved, Verified
 from controller import audit
 from controller.advance import Tree, advance
+from controller.drifting import blocked
 from controller.rig import Fence
 
 DIFF_BYTES = 16 * 1024
@@ -48,6 +49,8 @@ def _rounded(took: dict[str, float]) -> dict[str, float]:
 def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
     """What the launch may cost, to be written before it; or the halt when a budget does not reach for it."""
     budgets, spent = task.task.budgets, record.spent
+    if held := blocked(record):
+        return Reserved(halt=held)
     if stuck := _stuck(record, budgets.rejections):
         return Reserved(halt=stuck)
     usage = Usage(

@@ -23,7 +23,7 @@ from contracts.marks import moved
 from contracts.outcomes import Outcome
 from contracts.patch import PatchError, parse
 from contracts.paths import matches
-from contracts.queue import FILE, MAX_QUEUE, Entry, EntryKind, Refusal
+from contracts.queue import FILE, MAX_QUEUE, OUTSIDE, Entry, EntryKind, Refusal
 from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
 from contracts.text import line, size
@@ -32,7 +32,6 @@ from controller import deeds
 from controller.basis import AGAIN, AUTHORITY, outside
 
 INTENT = "intent"  # in a basis: the digest of the contract in force
-OUTSIDE = "outside "  # before the name of a mark in a basis
 COMMAND = "command "  # before a name in a basis: the digest of that command's definition
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "finish": "f"}
 

@@ -16,6 +16,7 @@ from contracts.text import cut
 from contracts.verdicts import Allow, Decided
 from controller.commit import commit
 from controller.confirm import finishing
+from controller.drifting import without_questions
 from controller.history import contracted
 from controller.rig import Fence, Rig
 
@@ -104,8 +105,9 @@ async def same_task(
         fence.watch.note(intent.say() if not intent.harmless else "the intent says what was in force already")
         extra |= intent.row()
         record = _without_changes(record)
-        if not intent.harmless:
-            record = _asked_anew(record.model_copy(update={"refused": ()}), rig.task, fence.now)
+        if not intent.harmless:  # what they want was looked at as a whole
+            record = without_questions(record.model_copy(update={"refused": ()}))
+            record = _asked_anew(record, rig.task, fence.now)
     left = None if waiting else record.halt
     told = Decided(what=what, by=by, halt=left, at=fence.now, digests=digests, extra=extra)
     return await commit(record, told, fence)

@@ -28,6 +28,7 @@ from controller.basis import acts, unmoved
 from controller.charge import facts
 from controller.conceal import conceal, heard
 from controller.confirm import change_of, finishing, granted, needed, stale
+from controller.drifting import blocked
 from controller.modes import claimed
 from controller.staging import staged_of
 
@@ -45,7 +46,8 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     that the prompt showed, `fresh` those after the agent answered."""
     if isinstance(reply, Entry):
         verdict = (
-            hostile(record, fresh)
+            _asked(record, reply)
+            or hostile(record, fresh)
             or stale(reply, record, fresh, task)
             or judge(record, seen, fresh, reply.transition, task, reply)
         )
@@ -78,6 +80,13 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         at=fresh.at,
     )
     return conceal(told, task.schema.secrets, task.redactor)
+
+
+def _asked(record: RunRecord, entry: Entry) -> Stop | None:
+    """What a person must look at first; their answer to that is not held up."""
+    if (held := blocked(record, entry.id)) is None:
+        return None
+    return Stop(outcome=held.outcome, cause=held.cause, say=held.say, entry=held.entry)
 
 
 def hostile(record: RunRecord, fresh: Readings) -> Stop | None:

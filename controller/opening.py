@@ -20,6 +20,7 @@ from controller.again import again
 from controller.claim import claim
 from controller.commit import commit
 from controller.deadline import Deadline
+from controller.drifting import drifted
 from controller.edited import same_task
 from controller.gate import GIT_CONFIG, MOVED
 from controller.halts import lifting
@@ -200,6 +201,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
     rig.watch.note("reading every check as it is now")
     readings = await refresh(record, rig.readers, need=EVERYTHING)
     await fence.workspace.undo(record.head, seen=readings.tip)
+    record = drifted(record, readings, law)
     states = baseline(rig, readings)
     proofs = await prove(record, rig, fence, states)
     states = {name: state.model_copy(update={"noticed": proofs.get(name)}) for name, state in states.items()}

@@ -7,7 +7,9 @@ import time
 import anyio
 
 from contracts.base import JsonObject
+from contracts.drift import standing
 from contracts.errors import ControllerError
+from contracts.marks import HOLDS
 from contracts.ports import Ask, Reconciler
 from contracts.readings import AFTER_CHECKS, Need, Reading, Readings, UnknownReading
 from contracts.record import RunRecord
@@ -30,6 +32,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         start={name: check.start for name, check in record.checks.items() if check.start is not None},
         since=tuple(sorted(record.approved.commits)) if record.approved else (),
         deed=record.staged,
+        stood=standing(record.outside, HOLDS) if record.version else None,
     )
     items: dict[str, Reading] = {}
 

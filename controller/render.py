@@ -13,6 +13,7 @@ from contracts.controls import visible
 from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.forge_reading import ForgeReading
+from contracts.drift import LINE, SHOWN, told
 from contracts.intent import in_force
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
@@ -36,6 +37,7 @@ from controller.modes import SAID, unconfirmed
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK, FORGE = 1024, 512, 2048
+DRIFT = SHOWN * (LINE + 2) + 64
 TITLE, FEW_BLOCKS = 400, 12  # bytes of a block's title; half as many where there are more blocks
 REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
 
@@ -77,7 +79,7 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
         "intent": size(section("intent", task.intent.render().strip())) + (GROWTH if changeable else 0),
         "actions": size(section("actions", _grammar(task))),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64 + beside,
-        "authorities": GIT + 256 + CHECK * max(1, len(task.checks)) + readings,
+        "authorities": GIT + 256 + DRIFT + 128 + CHECK * max(1, len(task.checks)) + readings,
         "views": task.task.limits.view + 1024,
         "notes from the user": 256 + MAX_NOTES * (4 * MAX_NOTE + 32),
         "observation": task.task.limits.observation + 256,
@@ -103,11 +105,21 @@ def _state(record: RunRecord, task: Charter) -> str:
 
 # ---- authorities -----------------------------------------------------------------------------------------
 def _authorities(record: RunRecord, seen: Readings, task: Charter) -> str:
-    parts = [_authority(name, item, record, task) for name, item in seen.items.items()]
+    parts = [_drift(record), *(_authority(name, item, record, task) for name, item in seen.items.items())]
     checks = [_check(name, check, record.step) for name, check in record.checks.items()]
     if checks:
         parts.append("checks (run when you finish; only they decide what is done)\n" + "\n".join(checks))
     return "\n".join(part for part in parts if part)
+
+
+def _drift(record: RunRecord) -> str:
+    if not record.drift:
+        return ""
+    since = min(each.since for each in record.drift)
+    head = (
+        f"changed outside since step {max(0, since - 1)}; below is how it is now, the state may say what was:"
+    )
+    return head + "\n" + _data("\n".join(told(record.drift)), DRIFT)
 
 
 def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> str:

@@ -15,6 +15,7 @@ from contracts.paths import reached
 from contracts.readings import Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
 from controller import deeds
+from controller.basis import outside, rested_on
 from controller.standstill import fingerprint
 
 PATIENCE = 86_400.0  # seconds that evidence may take to come
@@ -49,6 +50,7 @@ def staged_of(
         secrets=task.schema.secrets,
         printed=_printed(record, tool, action["args"]),
         rests=bound(fresh, transition),
+        outside=outside(tool, action["args"], task),
     )
 
 
@@ -61,13 +63,15 @@ def _printed(record: RunRecord, tool: str, args: JsonObject) -> dict[str, Printe
 def _proof(tool: str, args: JsonObject, effect: str, task: Charter) -> Need:
     if tool == "wait":
         return Need(names=(str(args["authority"]),))
+    # What is done outside may change what the authorities say: their next word is the evidence of it.
+    read = rested_on(task) if outside(tool, args, task) else ()
     if tool in DEEDS:  # no file changes, so nothing is checked again
-        return Need(names=("git", NAME))
+        return Need(names=("git", NAME, *read))
     if tool == "finish":
         setup = ("setup",) if task.task.workspace.setup.run else ()
         return Need(names=("git", *setup, *task.checks))
     if effect in ("edit", "command", "outside"):
-        return Need(names=("git", *task.edit_checks))
+        return Need(names=("git", *task.edit_checks, *read))
     return Need()
 
 

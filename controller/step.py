@@ -16,6 +16,7 @@ from contracts.reply import Reply
 from controller.act import act
 from controller.claim import claim
 from controller.commit import commit, reserve
+from controller.drifting import drifted
 from controller.gate import gate
 from controller.launch import launch
 from controller.refresh import refresh
@@ -34,6 +35,9 @@ async def step(run: str, rig: Rig) -> RunRecord:
             return record
         if record.staged is None:  # nothing half-done: ask for the next move
             seen = await refresh(record, rig.readers, need=STEP)
+            record = drifted(
+                record, seen, rig.task
+            )  # what changed outside: the snapshot first, then the agent
             reply: Reply | Entry | None = record.approved  # a person said yes to this one: no launch
             if reply is None:
                 prompt = render(record, seen, rig.task)
