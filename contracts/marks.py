@@ -7,7 +7,8 @@ from typing import Any
 
 from contracts.base import canonical
 from contracts.deployed import DeploymentReading
-from contracts.documents import DocumentsReading
+from contracts.documents import SHORT, DocumentsReading
+from contracts.forge_reading import ForgeReading
 from contracts.readings import Reading, Readings, UnknownReading
 from contracts.telemetry import ValueReading
 
@@ -25,6 +26,10 @@ def marks(item: Reading) -> dict[str, str]:
             return {item.name: f"{item.revision}{database}", item.name + HEALTH: item.health}
         case ValueReading(value=float()):
             return {item.name: HOLDS if item.state in ("passed", "pending") else BROKEN}
+        case ForgeReading(request=request):
+            stands = f"{request.state}, at {request.head[:SHORT]}" if request else "none"
+            tip = item.tip[:SHORT] if item.tip else "not there"
+            return {f"{item.name}/branch": tip, f"{item.name}/request": stands}
         case _:
             return {}
 

@@ -64,8 +64,8 @@ class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
     `floor` of each check, what each check `printed` last and at the `start`, the `view` of the state: name ->
     {path, from, to}, the commits `since` which changes matter (an approval rests on files as they were then), the
-    `deed` whose evidence is read, where it is one, and since when (UTC seconds) each authority `stood` for what is asked
-    of it without a break; None where nothing was read before (a run is being opened)."""
+    `deed` whose evidence is read, where it is one, and since when (UTC seconds) each authority `stood` for what is
+    asked of it without a break; None where nothing was read before (a run is being opened)."""
 
     base: str
     head: str

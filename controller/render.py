@@ -12,8 +12,8 @@ from contracts.charter import Charter
 from contracts.controls import visible
 from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
-from contracts.forge_reading import ForgeReading
 from contracts.drift import LINE, SHOWN, told
+from contracts.forge_reading import ForgeReading
 from contracts.intent import in_force
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (

@@ -14,6 +14,7 @@ from contracts.charter import Charter
 from contracts.deployed import DeploymentReading
 from contracts.documents import Document, DocumentsReading
 from contracts.drift import LINE, MOST, SHOWN, Drift, Mark, merged, noticed, told
+from contracts.forge_reading import ForgeReading, Request
 from contracts.marks import bound, marks, moved
 from contracts.readings import Readings, UnknownReading
 from contracts.telemetry import ValueReading
@@ -100,6 +101,26 @@ def test_a_number_is_named_as_a_word(text: str, found: bool) -> None:
         name="x", what="issue", place="p", items=(document("12", "open", "a", ""),), total=1, whole=False
     )
     assert bool(bound(seen(one, 1), {"say": text})) is found
+
+
+def test_the_runs_own_branch_and_pull_request() -> None:
+    def forge(tip: str | None, state: Any = None) -> ForgeReading:
+        request = (
+            None if state is None else Request(number=7, state=state, title="t", head=str(tip), base="main")
+        )
+        return ForgeReading(
+            provider="github", place="p", branch="b", base="main", sha="s", tip=tip, request=request
+        )
+
+    def told_of(before: ForgeReading, after: ForgeReading) -> list[str]:
+        snapshot, _ = noticed({}, Readings(at=1, items={"forge": before}), 1)
+        return told(noticed(snapshot, Readings(at=2, items={"forge": after}), 2)[1])
+
+    assert told_of(forge("a" * 40, "open"), forge("a" * 40, "closed")) == [
+        "forge/request was open, is closed"
+    ]
+    assert told_of(forge(None), forge("b" * 40)) == [f"forge/branch is new: {'b' * 12}"]
+    assert told_of(forge("a" * 40), forge("a" * 40)) == []
 
 
 def test_what_was_not_seen_yet_is_said_once_as_it_is_now() -> None:
