@@ -95,6 +95,13 @@ def at(node: JsonObject, path: Path) -> list[JsonObject]:
     return found
 
 
+def leads(path: Path, place: Path) -> bool:
+    """Whether what is at one path of the schema holds, or is, what is at the other."""
+    return len(path) <= len(place) and all(
+        one == other or ANY_KEY in (one, other) for one, other in zip(path, place, strict=False)
+    )
+
+
 def places(value: Any, path: Path, here: Path = ()) -> Iterator[tuple[Path, Any]]:
     """What stands at a path of the schema in a value: (concrete path, value). `*` is every key of an object."""
     if not path:

@@ -19,7 +19,7 @@ from typing import Any
 
 from contracts.base import JsonObject, canonical
 from contracts.explain import Checker
-from contracts.fields import ANY_KEY, at, places
+from contracts.fields import ANY_KEY, at, leads, places
 from contracts.merge import Path
 from contracts.schema_refs import BadSchema, inline_refs, pointer
 
@@ -28,6 +28,7 @@ KEYS = "#"
 MAX_INVARIANTS, MAX_PATHS, MAX_CONDITION, MAX_SAY = 32, 8, 4096, 300
 TAKEN = ("state_size", "secret", "view_range")  # codes of the gate's own
 
+_OTHERS = ("additionalProperties", "patternProperties", "unevaluatedProperties")  # these speak of any field
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MORE = {"holds": (), "unique": (), "refers": ("to", "with"), "monotone": ()}
 
@@ -46,7 +47,8 @@ class Broken:
 
 @dataclass(frozen=True)
 class Invariant:
-    """One of them, ready to be checked. `condition` is that of `holds` or `with`, `order` the enum of `monotone`."""
+    """One of them, ready to be checked. `condition` is that of `holds` or `with`, `words` are the keys in it, `order`
+    is the enum of `monotone`."""
 
     name: str
     say: str
@@ -54,6 +56,7 @@ class Invariant:
     paths: tuple[Path, ...] = ()
     to: Path = ()
     condition: Checker | None = None
+    words: frozenset[str] = frozenset()
     order: tuple[Any, ...] = ()
 
     def broken(self, before: JsonObject | None, after: JsonObject) -> Broken | None:
@@ -68,6 +71,21 @@ class Invariant:
             case _:
                 where = self._shrunk(before, after)
         return None if where is None else Broken(self.name, self.say, where[:200])
+
+    def rests_on(self, place: Path) -> bool:
+        """Whether the value at a path of the schema can decide it; of a condition, whether it may."""
+        if self.kind == "holds":
+            return self._speaks_of(place)
+        for path in (*self.paths, self.to):
+            if path[-1:] != (KEYS,):
+                if path and leads(path, place):
+                    return True
+            elif self.condition is not None and leads((*path[:-1], ANY_KEY), place):
+                return self._speaks_of(place[len(path) :])
+        return False
+
+    def _speaks_of(self, place: Path) -> bool:
+        return bool(self.words & {*place[:1], *_OTHERS})
 
     def _twice(self, state: JsonObject) -> str | None:
         seen: dict[bytes, Path] = {}
@@ -150,7 +168,7 @@ def _made(one: Any, plain: JsonObject) -> Invariant:
     value = one[kind]
     match kind:
         case "holds":
-            return Invariant(name, say, kind, condition=_condition(value, kind))
+            return Invariant(name, say, kind, condition=_condition(value, kind), words=_words(value))
         case "unique":
             given = value if isinstance(value, list) else [value]
             if not 0 < len(given) <= MAX_PATHS:
@@ -161,7 +179,8 @@ def _made(one: Any, plain: JsonObject) -> Invariant:
             condition = _condition(one["with"], "with") if "with" in one else None
             if condition is not None and to[-1] != KEYS:
                 raise BadSchema([f"with: is for what a key names; end `to` with /{KEYS}"])
-            return Invariant(name, say, kind, (_path(value, kind, plain),), to, condition)
+            words = _words(one.get("with"))
+            return Invariant(name, say, kind, (_path(value, kind, plain),), to, condition, words)
         case _:
             path = _path(value, kind, plain)
             return Invariant(name, say, kind, (path,), order=_order(path, plain))
@@ -176,6 +195,15 @@ def _condition(value: Any, word: str) -> Checker:
         return Checker(inline_refs(value))
     except BadSchema as error:
         raise BadSchema([f"{word}{problem}" for problem in error.problems]) from None
+
+
+def _words(value: Any) -> frozenset[str]:
+    """Every key in a condition, at whatever depth."""
+    if isinstance(value, list):
+        return frozenset().union(*map(_words, value))
+    if not isinstance(value, dict):
+        return frozenset()
+    return frozenset(value).union(*map(_words, value.values()))
 
 
 def _path(value: Any, word: str, plain: JsonObject) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from importlib import resources
 from typing import Any, Literal, cast
 
@@ -90,6 +91,14 @@ class StateSchema:
         """The invariants that do not hold of `after`, which follows `before`."""
         found = (one.broken(before, after) for one in self.invariants)
         return [one for one in found if one is not None]
+
+    def for_shown(self) -> tuple[StateSchema, tuple[str, ...]]:
+        """The schema by which a state can be judged whose secrets are hidden by stand-ins: without the invariants that
+        may rest on them, whose names are the second."""
+        blind = [one for one in self.invariants if any(one.rests_on(each) for each in self.secrets)]
+        schema = copy(self)
+        schema.invariants = tuple(one for one in self.invariants if one not in blind)
+        return schema, tuple(one.name for one in blind)
 
     def locked_paths(self) -> tuple[Path, ...]:
         """Fields that the agent may not write, with `*` for any key of a map."""

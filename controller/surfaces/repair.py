@@ -117,7 +117,7 @@ def replayed(task: Path | None, run: str | None, to: int | None, as_json: bool) 
     print(
         f"{record.run}: {steps}, {found.gated:,} of {found.gated + len(found.skipped):,} replies gated alike"
     )
-    for line in (*found.skipped, *wrong):
+    for line in (*found.unseen, *found.skipped, *wrong):
         print(plain(f"{'differs' if line in wrong else 'not replayed'}: {line}"))
     return 3 if wrong else 0
 
