@@ -10,6 +10,7 @@ from contracts.base import Frozen
 from contracts.ci import CiCheck, CiState
 from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
+from contracts.forge_reading import NAME as FORGE
 from contracts.forge_reading import ForgeReading
 from contracts.telemetry import ValueReading
 
@@ -253,6 +254,12 @@ class Readings(Frozen):
             for name, item in self.items.items()
             if isinstance(item, counted) and item.worklist and item.count is not None
         }
+
+    @property
+    def pull_request(self) -> str:
+        """The address of the pull request of the run's branch; empty where none is read."""
+        found = self.items.get(FORGE)
+        return found.request.url if isinstance(found, ForgeReading) and found.request else ""
 
     @property
     def checks(self) -> dict[str, CheckReading]:

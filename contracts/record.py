@@ -223,10 +223,10 @@ class RunRecord(Frozen):
     (`check NAME`) printed last, at most MAX_PRINTED, oldest out. `ages` are those of the entries of the state that
     may be let go of. `intent` is the user's contract as approved changes left it (None: as the task has it);
     `refused` the proposals that people said no to, `said` what they said since the last audit row. `confirmed` (mode
-    `dual`) is as much of the state as evidence has shown, None where that is all of it. `looked` is of a finished
-    run that may be repeated. `left_out` are agents that are not asked: until when (UTC seconds; None: for the rest of
-    the run). `outside` is the snapshot of what authorities said last, `drift` what of it changed and no committed step
-    has seen yet (contracts.drift)."""
+    `dual`) is as much of the state as evidence has shown, None where that is all of it. `pull_request` is the address
+    of the run's own. `looked` is of a finished run that may be repeated. `left_out` are agents that are not asked:
+    until when (UTC seconds; None: for the rest of the run). `outside` is the snapshot of what authorities said
+    last, `drift` what of it changed and no committed step has seen yet (contracts.drift)."""
 
     format: int = FORMAT
     task: str
@@ -257,6 +257,7 @@ class RunRecord(Frozen):
     checks: dict[str, CheckState] = {}
     printed: dict[str, Printed] = {}
     halt: Halt | None = None
+    pull_request: str = ""
     looked: Looked | None = None
     left_out: dict[str, float | None] = {}
     digests: dict[str, str] = {}

@@ -253,9 +253,9 @@ def _verified(
     )
     queue = tuple(entry for entry in record.queue if entry.kind != "unknown")
     printed = latest(record.printed, change.printed)
-    record = record.model_copy(
-        update={"checks": checks, "printed": printed, "head": tree.head, "queue": queue, "halt": None}
-    )
+    url = (change.after.pull_request if change.after else "") or record.pull_request
+    update: dict[str, Any] = {"checks": checks, "printed": printed, "head": tree.head, "queue": queue}
+    record = record.model_copy(update=update | {"pull_request": url, "halt": None})
     if staged.outside and change.after is not None:  # what our own deed changed is no drift
         record = record.model_copy(update={"outside": noticed(record.outside, change.after, record.step)[0]})
     match change.evidence:

@@ -117,6 +117,7 @@ def ended(
         branch=record.branch,
         base=record.base,
         head=record.head,
+        pull_request=record.pull_request,
         diffstat=diffstat,
         costs=costs(record, law.price_known),
         agent=law.agent.name,
