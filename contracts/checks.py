@@ -48,6 +48,16 @@ class Check(Frozen):
         description="JUnit XML that it writes, a path or glob (best one that Git ignores): read beside its output, "
         "the worse counts hold; the check is red when it was not written",
     )
+    coverage: Inside | None = Field(
+        default=None,
+        description="coverage report that it writes, a path or glob (Cobertura, JaCoCo or Clover XML, lcov, a Go cover "
+        "profile, JSON of coverage.py, Istanbul or llvm-cov); the check is red when it was not written",
+    )
+    min_coverage: Annotated[float, Field(gt=0, le=100)] | None = Field(
+        default=None,
+        description="percent of the lines that must be covered, by the report, or by what it prints where none is "
+        "named; absent: with a report, as many as at the start",
+    )
     when: Literal["finish", "edit", "step"] = Field(default="finish", description="how often it is read")
     timeout: Duration = Field(default=900.0, description="longest time of one reading")
     idle: Duration = Field(default=600.0, description="longest time without output")

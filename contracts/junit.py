@@ -43,8 +43,7 @@ def parse_reports(files: Mapping[str, bytes]) -> Report:
     """The reports `files` (path -> content) as one. Raises BadReport, which names the file."""
     readers = []
     for path, data in files.items():
-        if data in _LEFT_OUT:
-            raise BadReport(f"the report {path} was written and not read: {_LEFT_OUT[data]}")
+        readable(path, data)
         try:
             readers.append(_read(data))
         except (BadReport, expat.ExpatError) as error:
@@ -66,6 +65,13 @@ def parse_reports(files: Mapping[str, bytes]) -> Report:
         runner="JUnit XML",
     )
     return Report(counts, traces)
+
+
+def readable(path: str, data: bytes) -> bytes:
+    """The content of a report that was written. Raises BadReport when it was not taken."""
+    if data in _LEFT_OUT:
+        raise BadReport(f"the report {path} was written and not read: {_LEFT_OUT[data]}")
+    return data
 
 
 def worse(said: TestCounts | None, report: TestCounts) -> TestCounts:

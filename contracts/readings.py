@@ -121,6 +121,7 @@ class CheckReading(Frozen):
     exit: int | None
     timed_out: bool = False
     counts: TestCounts | None = None
+    coverage: float | None = None
     text: str = ""
     total: int = 0
     artifact: str | None = None

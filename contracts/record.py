@@ -170,11 +170,12 @@ class Spend(Frozen):
 
 class CheckState(Frozen):
     """A check over the run: how it stood at the start, and when it was last read. `start` is what a guard that was
-    red then, and accepted so, printed: it must not get worse."""
+    red then, and accepted so, printed: it must not get worse. `baseline_coverage` is in percent."""
 
     role: Literal["goal", "guard"]
     baseline: bool
     baseline_counts: TestCounts | None = None
+    baseline_coverage: float | None = None
     start: Printed | None = None
     passed: bool
     why: str = ""

@@ -217,7 +217,8 @@ class Task(Frozen):
     def judged_by(self) -> list[JsonObject]:
         """What decides whether it is done: the checks, and the authorities that they rest on."""
         resting = [self.authorities[each.authority] for each in self.checks if each.authority]
-        unset = [{"authority"} if each.authority is None else set() for each in self.checks]
+        later = ("authority", "coverage", "min_coverage")  # keys that an older version did not have
+        unset = [{name for name in later if getattr(each, name) is None} for each in self.checks]
         checks = [
             each.model_dump(mode="json", exclude=out) for each, out in zip(self.checks, unset, strict=True)
         ]

@@ -278,6 +278,7 @@ def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
             role=check.role,
             baseline=reading.passed,
             baseline_counts=reading.counts,
+            baseline_coverage=reading.coverage,
             start=None if reading.passed or check.role == "goal" else reading.printed,
             passed=reading.passed,
             why=reading.why[:300],

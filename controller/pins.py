@@ -32,6 +32,7 @@ def _reports(task: Task) -> tuple[str, ...]:
     """Reports are written by what is run, never by an edit, and are no part of the work."""
     named = (
         *(check.report for check in task.checks),
+        *(check.coverage for check in task.checks),
         *(each.report for each in task.actions.commands.values()),
     )
     return tuple(dict.fromkeys(report for report in named if report))

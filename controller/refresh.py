@@ -82,8 +82,8 @@ async def _read(reader: Reconciler, ask: Ask) -> Reading:
 
 
 def _floor(record: RunRecord) -> dict[str, int]:
-    """What each check had at the start: tests passed (at least), skipped and failed (at most); `accepted` for a
-    guard that was red and that the task takes so: it must not get worse."""
+    """What each check had at the start: tests passed (at least), skipped and failed (at most), `coverage` in tenths
+    of a percent; `accepted` for a guard that was red and that the task takes so: it must not get worse."""
     floor: dict[str, int] = {}
     for name, check in record.checks.items():
         if check.role == "guard" and not check.baseline:
@@ -92,4 +92,6 @@ def _floor(record: RunRecord) -> dict[str, int]:
             floor[f"{name}.passed"] = check.baseline_counts.passed
             floor[f"{name}.skipped"] = check.baseline_counts.skipped
             floor[f"{name}.failed"] = check.baseline_counts.failed + check.baseline_counts.errors
+        if check.baseline_coverage is not None and (check.baseline or check.role == "guard"):
+            floor[f"{name}.coverage"] = int(check.baseline_coverage * 10)
     return floor

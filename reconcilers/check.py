@@ -12,7 +12,9 @@ import anyio.to_thread
 
 from contracts.checks import Check
 from contracts.counts import say_counts
+from contracts.coverage import printed, reported
 from contracts.feedback import Feedback, feedback
+from contracts.junit import BadReport
 from contracts.paths import generated, matches
 from contracts.ports import Ask, Ran, Runner
 from contracts.readings import CheckReading, check_id
@@ -79,23 +81,27 @@ class CheckReconciler:
             idle=check.idle,
             cap=CAP,
             keep=True,
-            reports=(check.report,) if check.report else (),
+            reports=tuple(each for each in (check.report, check.coverage) if each),
         )
         said = output(ran)
         told = self._told(ran, said, ask)
         counts = told.counts
         failed = self._failed(ran, told, said, ask)
         artifact = ran.out.artifact or ran.err.artifact
-        if failed and self._no_worse(ran, told, ask):
+        reached, thin = self._reached(ran, said, ask)
+        if failed and not thin and self._no_worse(ran, told, ask):
             failed, why = None, f"{NO_WORSE}: {failed}"
         else:
-            why = failed or told.said or f"exit {ran.exit}"
+            failed = failed or thin or None
+            reaches = f"; {reached:.1f} % of the lines covered" if reached is not None else ""
+            why = failed or f"{told.said or f'exit {ran.exit}'}{reaches}"
         reading = self._reading(ask, began, failed is None, why + left_running(ran))
         return reading.model_copy(
             update={
                 "exit": ran.exit,
                 "timed_out": ran.timed_out or ran.idle,
                 "counts": counts,
+                "coverage": reached,
                 "printed": told.printed,
                 "text": excerpt(said, told, artifact, failed is None, ran.err.artifact),
                 "total": ran.out.total + ran.err.total,
@@ -111,9 +117,31 @@ class CheckReconciler:
             last=ask.printed.get(check_id(self.name)),
             whole=max(ran.out.total, ran.err.total) <= CAP,
             report=self._check.report or "",
-            reports=ran.reports,
+            reports=_of(self._check.report, ran),
             root=str(self._cwd),
         )
+
+    def _reached(self, ran: Ran, said: str, ask: Ask) -> tuple[float | None, str]:
+        """The percentage of lines that are covered, where it is asked for, and why that is too little."""
+        check = self._check
+        if check.coverage is None and check.min_coverage is None:
+            return None, ""
+        try:
+            files = _of(check.coverage, ran)
+            if check.coverage and not files:
+                return None, f"the coverage report {check.coverage} was not written by this run"
+            reached = reported(files) if files else printed(said)
+        except BadReport as error:
+            return None, str(error)
+        if reached is None:
+            return None, "it printed no coverage that is known: name the report that it writes (`coverage`)"
+        least = ask.floor.get(f"{check.name}.coverage")
+        floor = (
+            check.min_coverage if check.min_coverage is not None else least / 10 if least is not None else 0.0
+        )
+        if reached < floor:
+            return reached, f"only {reached:.1f} % of the lines are covered, {floor:g} % are asked for"
+        return reached, ""
 
     def _reading(
         self, ask: Ask, began: float, passed: bool, why: str, broken: tuple[str, ...] = ()
@@ -211,6 +239,11 @@ _NONE = "it ran 0 tests"
 
 def _nothing_ran(said: str) -> bool:
     return len(said) < 4000 and _NOTHING_RAN.search(said) is not None
+
+
+def _of(pattern: str | None, ran: Ran) -> dict[str, bytes]:
+    """The reports of a run that a path or glob names."""
+    return {path: data for path, data in ran.reports.items() if pattern and matches(path, (pattern,))}
 
 
 def _named(paths: tuple[str, ...]) -> str:
