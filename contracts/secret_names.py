@@ -90,7 +90,8 @@ def _judged(kind: str, data: bytes, at: int, found: re.Match[bytes]) -> tuple[in
     if not _is_name(kind, found[0], prefix, before, value):
         return None
     if kind == "auth":
-        return (begin, end) if is_basic(value) else None
+        npm = prefix == b"_" and len(value) >= 16 and looks_random(value)  # `_auth` of an .npmrc
+        return (begin, end) if npm or is_basic(value) else None
     loud = (prefix + data[at : at + 3]).isupper() and data[begin - 1 : begin] == b"="
     if not quoted and loud and before in (b"", b"\n", b"\r", b" ", b"\t", b"'", b'"'):
         # In an environment the value goes on to the end of the word.

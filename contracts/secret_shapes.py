@@ -168,6 +168,13 @@ TOKENS: tuple[Shape, ...] = (
     _after("langsmith_key", "lsv2_", rb"[ps][tk]_" + _H + rb"{32}_" + _H + rb"{10}"),
     _after("onepassword_token", "ops_eyJ", rb"[A-Za-z0-9+/=_-]{200,2000}"),
     _after("flutterwave_key", "FLWSECK", rb"_?[A-Za-z0-9_-]{12,60}"),
+    # A private key once more in base64, as a kubeconfig has it; a certificate begins otherwise.
+    _after(
+        "private_key",
+        "LS0tLS1CRUdJTi",
+        rb"(?:BSU0EgUFJJVkFURSBL|BQUklWQVRFIEtF|BFQyBQUklWQVRFIEtF|BPUEVOU1NIIFBSSVZB|BFTkNSWVBURUQgUFJJ)"
+        rb"[A-Za-z0-9+/]{40,16000}+={0,2}",
+    ),
     _after("paypal_token", "access_token$", rb"(?:production|sandbox)\$[0-9a-z]{16}\$" + _H + rb"{32}"),
 )
 

@@ -21,6 +21,9 @@ _DIGEST = re.compile(rb"\A(?:sha(?:1|224|256|384|512)|md5|h1|blake2b?|SHA256)[:=
 _URLISH = re.compile(rb"\A[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _FILE = re.compile(rb"\A(?:\.{0,2}|~|[A-Za-z]:)[/\\](?:[\w.@ -]+[/\\])*[\w.@ -]*\Z")
 _NAME = re.compile(rb"\A[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+\Z")
+_VAULT = re.compile(
+    rb"\A[sbr]\.(?=[A-Za-z]{0,30}[0-9])(?=[a-z0-9]{0,30}[A-Z])[A-Za-z0-9]{24,}\Z"
+)  # a token, before hvs.
 _SNAKE = re.compile(rb"\A_*(?:[a-z][a-z0-9]*(?:_+[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_+[A-Z0-9]+)+)_*\Z")
 _CAMEL = re.compile(rb"\A[a-z]+\d{0,3}(?:[A-Z][a-z]+\d{0,3})+\Z|\A(?:[A-Z][a-z]+){2,}\d{0,3}\Z")
 _KEBAB = re.compile(rb"\A[a-z]+(?:-[a-z0-9]+)+\Z")
@@ -90,7 +93,7 @@ def _named(kind: str, value: bytes, quoted: bool, after: bytes) -> bool:
         return True
     if _CAMEL.match(value) and not (quoted and kind in ("password", "url")):
         return True
-    return not quoted and (after in (b"(", b"[") or bool(_NAME.match(value)))
+    return not quoted and (after in (b"(", b"[") or bool(_NAME.match(value) and not _VAULT.match(value)))
 
 
 def _marked(value: bytes) -> bool:

@@ -1,5 +1,6 @@
-"""interrupt: what a signal does to work that has children. The first INT or TERM ends it at once, children included;
-the second ends the process, and so does time, whatever still hangs then: the next call finds it half-done and looks."""
+"""interrupt: what a signal does to work that has children. The first INT, TERM or HUP ends it at once, children
+included; the second ends the process, and so does time, whatever still hangs then: the next call finds it half-done and
+looks."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ LONGEST_END = 28.0  # seconds from the first signal until the process ends, what
 
 
 async def interruptible(rig: Rig, work: Callable[[], Awaitable[None]]) -> Outcome | None:
-    """Awaits `work`. Returns None, or what the signal that ended it stands for; what `work` raises is raised."""
+    """Awaits `work`. Returns None, or what the signal that ended it stands for; what `work` raises is raised. A HUP
+    that is ignored, as under `nohup`, stays ignored."""
     ended: list[Outcome] = []
     try:
         async with anyio.create_task_group() as group:
@@ -56,7 +58,10 @@ def interrupted(ended: Outcome, said: str) -> Interrupted:
 
 async def _heard(group: TaskGroup, work: anyio.CancelScope, ended: list[Outcome], rig: Rig) -> None:
     try:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        heard = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            heard.append(signal.SIGHUP)
+        with anyio.open_signal_receiver(*heard) as signals:
             async for number in signals:
                 if ended:
                     await _end_now(rig, number, 0)

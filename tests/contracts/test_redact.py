@@ -29,6 +29,27 @@ def test_shape_is_replaced_and_its_surroundings_stay(name: str) -> None:
     assert Redactor().redact_text(f"before {secret} after") == f"before [redacted:{name}] after"
 
 
+BASE64 = "q8Zr1Vt0Yb7Kx3Ns" * 6
+KUBE = "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ" + BASE64
+CERTIFICATE = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1J" + BASE64
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        (f"    client-key-data: {KUBE}", KUBE),
+        ("//registry.test/:_auth=q8Zr1Vt0Yb7Kx3NsQ==", "q8Zr1Vt0Yb7Kx3NsQ=="),
+        ("VAULT_TOKEN=s.q8Zr1Vt0Yb7Kx3NsAbCdEfGh", "s.q8Zr1Vt0Yb7Kx3NsAbCdEfGh"),
+        (f"    certificate-authority-data: {CERTIFICATE}", None),
+        ("auth = oauth_client_factory_for_tests", None),
+        ("token = s.tokenForTheFirstOfTheRunsOfIt", None),
+    ],
+)
+def test_what_its_place_gives_away(line: str, hidden: str | None) -> None:
+    assert (Redactor().redact_text(line) != line) is bool(hidden)
+    assert not hidden or hidden not in Redactor().redact_text(line)
+
+
 def test_known_value_and_its_forms() -> None:
     secret = 'h"unter/2 +pass-word'
     forms = [

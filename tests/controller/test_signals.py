@@ -1,4 +1,4 @@
-"""INT and TERM in every phase of a step: the exit code, the time, nothing left alive, and the run goes on."""
+"""INT, TERM and HUP in every phase of a step: the exit code, the time, nothing left alive, and the run goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.suites.crash.stage import Template, Victims, Whole, git
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left alive is known by /proc")
 BOUND = 30.0  # seconds from the first signal to the exit, whatever runs
-INT, TERM = signal.SIGINT, signal.SIGTERM
+INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     [
         ("agent", INT, 130),
         ("waiting", TERM, 143),
-        ("check", INT, 130),
+        ("check", HUP, 143),
         ("command", TERM, 143),
         ("effect", INT, 130),
         ("deaf effect", TERM, 143),
