@@ -57,7 +57,7 @@ class ActionCall(Frozen):
     """A staged action handed to its adapter. `key` is the idempotency key, `step` its number, `answer` what a
     person said to an `ask`, `head` the commit that the step began on (a probe compares with it), `printed` what the
     commands in it printed last, by `RanCommand.id`, `files` what an approved change of the state's schema writes, by
-    name, `basis` what else it rests on, as it was when it was allowed."""
+    name, `basis` what else it rests on, as it was when it was allowed, `run` the run's id."""
 
     tool: str
     args: JsonObject
@@ -68,6 +68,7 @@ class ActionCall(Frozen):
     printed: dict[str, Printed] = {}
     files: dict[str, str] = {}
     basis: dict[str, str] = {}
+    run: str = ""
 
 
 class ActionResult(Frozen):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from contracts.base import JsonObject
 from contracts.deeds import Forge
+from contracts.forge_marks import short
 from contracts.forge_reading import ForgeReading, Request
 
 HEAD = "head"
@@ -49,14 +50,14 @@ def runs_in(basis: Mapping[str, str]) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is judged: the deed, the reading that it rests on, the task's word, and the time (UTC seconds). `since` is
-    when the run began, `red` what CI says of its commit where that is no pass."""
+    """What is judged: the deed, the reading that it rests on, the task's word, the time (UTC seconds) and the run.
+    `red` is what CI says of its commit where that is no pass."""
 
     args: JsonObject
     now: ForgeReading
     forge: Forge
     at: float
-    since: float = 0.0
+    run: str = ""
     red: str = ""
 
     @property
@@ -107,7 +108,7 @@ def _open(case: Case) -> Wrong:
     now, found = case.now, case.now.request
     if found is not None and found.state == "open":
         return "request_open", f"{found.said} is there already: `pr_update` changes it"
-    if found is not None and found.state == "closed" and found.opened >= case.since:
+    if found is not None and found.state == "closed" and found.run == short(case.run):
         return (
             "request_closed",
             f"somebody closed pull request {found.number} without a merge: `ask` before another",

@@ -4,12 +4,12 @@ who act ask alike, and neither asks the other."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from contracts.forge_marks import body_digest, keys
+from contracts.forge_marks import body_digest, keys, run_of
 from contracts.forge_reading import CiRun, Request
 from contracts.text import line
 
@@ -50,8 +50,20 @@ class Comment:
         return keys(self.body)
 
 
+@dataclass(frozen=True)
+class Job:
+    """One job of a run of CI."""
+
+    id: int
+    name: str
+    failed: bool
+
+
 class Api(Protocol):
-    """One forge. What does not belong to the run's repository, or is no person's word, reads as None."""
+    """One forge. What does not belong to the run's repository, or is no person's word, reads as None. `counted`: how
+    often a run was tried is told by its jobs alone."""
+
+    counted: bool
 
     def headers(self, token: str) -> dict[str, str]: ...
     def requests(self, branch: str) -> Call: ...
@@ -59,6 +71,7 @@ class Api(Protocol):
     def newest_requests(self) -> Call: ...
     def request_at(self, number: int) -> Call: ...
     def request(self, told: Json) -> Request | None: ...
+    def text(self, told: Json) -> str: ...
     def make(self, branch: str, base: str, title: str, body: str, draft: bool) -> Call: ...
     def change(self, number: int, title: str | None, body: str | None) -> Call: ...
     def merge(self, number: int, sha: str) -> Call: ...
@@ -70,6 +83,8 @@ class Api(Protocol):
     def runs(self, sha: str) -> Call: ...
     def run(self, told: Json) -> CiRun: ...
     def jobs(self, run: int) -> Call: ...
+    def job(self, told: Json) -> Job: ...
+    def attempt(self, jobs: Sequence[Json]) -> int: ...
     def rerun(self, run: int) -> Call: ...
     def log(self, job: int) -> Call: ...
 
@@ -99,6 +114,7 @@ def request_of(
         title=line(str(told["title"]), 300),
         body=body_digest(text),
         keys=keys(text),
+        run=run_of(text),
         opened=moment(told["created_at"]),
         **more,
     )

@@ -14,7 +14,7 @@ class Request(Frozen):
     """A pull request (GitLab: merge request) of the run's branch.
 
     head, base  the commit that it stands at, the branch that it is for
-    body        digest of its description, marks left out; keys: those of its marks
+    body        digest of its description, marks left out; keys, run: those of its marks
     opened      UTC seconds. merged: the commit that it was merged as
     """
 
@@ -27,6 +27,7 @@ class Request(Frozen):
     url: str = ""
     body: str = ""
     keys: tuple[str, ...] = ()
+    run: str = ""
     opened: float = 0.0
     merged: str = ""
 
@@ -38,10 +39,12 @@ class Request(Frozen):
 
 
 class CiRun(Frozen):
-    """What can be run again: a workflow run or a pipeline of the run's commit. `attempt` counts from 1."""
+    """What can be run again: a workflow run or a pipeline of the run's commit. `attempt` counts from 1; a newer one of
+    the same `flow` replaces it."""
 
     id: int
     name: str
+    flow: str = ""
     attempt: int = 1
     failed: bool = False
     over: bool = True
@@ -64,6 +67,7 @@ class ForgeReading(Frozen):
     request  the pull request of the branch: an open one, else the newest
     opened   how many pull requests of ours are open; recent: when those of the last hour were opened; None: not read
     opens    when (UTC seconds) the task's schedule allows deeds again; None: it does now
+    free     whether the caps, and the schedule, allow another pull request
     runs     what CI ran for the commit, where it may be run again
     deed     the evidence, where it was asked for
     """
@@ -83,6 +87,7 @@ class ForgeReading(Frozen):
     opened: int | None = None
     recent: tuple[float, ...] | None = None
     opens: float | None = None
+    free: bool = False
     runs: tuple[CiRun, ...] = ()
     deed: Seen | None = None
     took: float = 0.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from contracts.deeds import Forge
-from contracts.forge_api import PAGE, Call, Comment, Json, Thread, moment, request_of
+from contracts.forge_api import PAGE, Call, Comment, Job, Json, Thread, moment, request_of
 from contracts.forge_reading import CiRun, Request
 from contracts.text import line
 
@@ -14,6 +15,8 @@ RED = ("failure", "timed_out", "cancelled", "startup_failure")
 
 class GithubApi:
     """One repository."""
+
+    counted = False
 
     def __init__(self, forge: Forge) -> None:
         self._owner, _, name = str(forge.repository).partition("/")
@@ -54,6 +57,9 @@ class GithubApi:
             url=line(str(told["html_url"]), 200),
             merged=str(told.get("merge_commit_sha") or "") if merged else "",
         )
+
+    def text(self, told: Json) -> str:
+        return str(told.get("body") or "")
 
     def make(self, branch: str, base: str, title: str, body: str, draft: bool) -> Call:
         said = {"title": title, "head": branch, "base": base, "body": body, "draft": draft}
@@ -112,6 +118,7 @@ class GithubApi:
         return CiRun(
             id=int(told["id"]),
             name=line(str(told.get("name") or told.get("path") or "workflow"), 160),
+            flow=f"{told.get('workflow_id')}/{told.get('event')}",
             attempt=int(told.get("run_attempt") or 1),
             failed=over and told["conclusion"] in RED,
             over=over,
@@ -119,6 +126,12 @@ class GithubApi:
 
     def jobs(self, run: int) -> Call:
         return Call(f"{self._repo}/actions/runs/{run}/jobs", {"filter": "latest", **PAGE}, key="jobs")
+
+    def job(self, told: Json) -> Job:
+        return Job(int(told["id"]), str(told["name"]), told.get("conclusion") in RED)
+
+    def attempt(self, jobs: Sequence[Json]) -> int:
+        return max((int(job.get("run_attempt") or 1) for job in jobs), default=1)
 
     def rerun(self, run: int) -> Call:
         return Call(f"{self._repo}/actions/runs/{run}/rerun-failed-jobs", method="POST", body={})

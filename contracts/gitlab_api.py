@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from contracts.deeds import Forge
-from contracts.forge_api import PAGE, Call, Comment, Json, Thread, moment, request_of
+from contracts.forge_api import PAGE, Call, Comment, Job, Json, Thread, moment, request_of
 from contracts.forge_reading import CiRun, Request
 from contracts.text import line
 
@@ -17,6 +19,8 @@ PLACES: dict[Thread, str] = {"request": "merge_requests", "issue": "issues"}
 
 class GitlabApi:
     """One project, by its path or number."""
+
+    counted = True
 
     def __init__(self, forge: Forge) -> None:
         self._merge = forge.merge
@@ -58,6 +62,9 @@ class GitlabApi:
             if state == "merged"
             else "",
         )
+
+    def text(self, told: Json) -> str:
+        return str(told.get("description") or "")
 
     def make(self, branch: str, base: str, title: str, body: str, draft: bool) -> Call:
         said = {
@@ -114,10 +121,18 @@ class GitlabApi:
         """A pipeline does not say how often it was tried: its jobs do, see `jobs`."""
         status = str(told["status"])
         name = line(f"pipeline {told['id']} of {told.get('ref') or ''}", 160)
-        return CiRun(id=int(told["id"]), name=name, failed=status in RED, over=status in OVER)
+        flow = f"{told.get('source')}/{told.get('ref')}"
+        return CiRun(id=int(told["id"]), name=name, flow=flow, failed=status in RED, over=status in OVER)
 
     def jobs(self, run: int) -> Call:
         return Call(f"{self._project}/pipelines/{run}/jobs", {"include_retried": "true", **PAGE})
+
+    def job(self, told: Json) -> Job:
+        """A job that was retried already has a newer one of its name."""
+        return Job(int(told["id"]), str(told["name"]), told["status"] in RED and not told.get("retried"))
+
+    def attempt(self, jobs: Sequence[Json]) -> int:
+        return max(Counter(str(job["name"]) for job in jobs).values(), default=1)
 
     def rerun(self, run: int) -> Call:
         return Call(f"{self._project}/pipelines/{run}/retry", method="POST", body={})

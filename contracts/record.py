@@ -100,6 +100,7 @@ class Staged(Frozen):
     `mode` says when the candidate becomes Σ; in `dual` `held` is what is confirmed meanwhile, and `proven` what is
     when evidence holds."""
 
+    run: str = ""
     step: int
     transition: JsonObject
     candidate: JsonObject

@@ -31,6 +31,7 @@ from contracts.units import (
     Text,
     invalid,
 )
+from contracts.waiting import Waits, waits
 from contracts.workspace import Workspace
 
 NO_GOAL = "nothing here can tell done from not started: give at least one check with role: goal"
@@ -223,6 +224,11 @@ class Task(Frozen):
             each.model_dump(mode="json", exclude=out) for each, out in zip(self.checks, unset, strict=True)
         ]
         return [*checks, *(each.model_dump(mode="json") for each in resting)]
+
+    @property
+    def waits(self) -> Waits:
+        """What the action `wait` can wait for."""
+        return waits(self.authorities, self.forge, self.actions.allow)
 
     @property
     def branch(self) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from contracts.actions import Block, closed, const
 from contracts.authorities import Authority
 from contracts.base import JsonObject, digest
+from contracts.deeds import Forge
 from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
+from contracts.forge_reading import NAME, ForgeReading
 from contracts.readings import CiReading, CommandReading, Reading, Readings, UnknownReading
 from contracts.telemetry import ValueReading
 from contracts.text import line
 from contracts.units import seconds
 
 CHANGED = "changed"  # it says something else than when the wait began
+FREE = "free"  # the caps allow another pull request
 DECIDED = "decided"  # CI will not come to another word by itself
 CI = (DECIDED, "passed", "failed", "blocked", CHANGED)
 COMMAND = ("ok", "failed", CHANGED)
@@ -27,8 +30,8 @@ POLL = 60.0  # seconds between looks, where the authority does not say
 Waits = Mapping[str, tuple[str, ...]]  # authority -> the words that can be waited for, the usual one first
 
 
-def waits(authorities: Mapping[str, Authority]) -> Waits:
-    """The authorities that can come to say something else while the run does nothing."""
+def waits(authorities: Mapping[str, Authority], forge: Forge | None, allowed: Collection[str]) -> Waits:
+    """The authorities that can come to say something else while the run does nothing; and the forge."""
     words = {"ci": CI, "command": COMMAND, "pulls": PULLS, "deployment": DEPLOYMENT, "http_json": VALUE}
     words |= {"git": (), "adr": ()}
     found = {
@@ -36,6 +39,9 @@ def waits(authorities: Mapping[str, Authority]) -> Waits:
         for name, each in authorities.items()
         if each.use != "command" or each.network
     }
+    if forge is not None:
+        more = () if forge.provider == "git" else ("merged", "closed")
+        found[NAME] = (CHANGED, *more, *((FREE,) if "pr_open" in allowed else ()))
     return {name: each for name, each in found.items() if each}
 
 
@@ -85,6 +91,8 @@ def _digest(reading: Reading | None) -> str:
     """What the reading says, to know a change by."""
     if reading is None or isinstance(reading, UnknownReading):
         return "unread"
+    if isinstance(reading, ForgeReading):  # how full the caps are is no news
+        return digest(reading.model_dump(mode="json", include={"tip", "others", "request"}))
     return digest(reading.model_dump(mode="json", exclude={"took", "not_before", "artifact", "at"}))
 
 
@@ -112,6 +120,9 @@ def standing(reading: Reading | None, then: str = "") -> frozenset[str]:
             words = {state}
         case DocumentsReading(what="pull request", items=(one,)):
             words = {one.status}
+        case ForgeReading(request=request, free=free):
+            words = {request.state} if request is not None else set()
+            words |= {FREE} if free else set()
     return frozenset(words | ({CHANGED} if then and _digest(reading) != then else set()))
 
 
@@ -157,6 +168,8 @@ def told(name: str, reading: Reading | None) -> Block:
             return Block(
                 title=line(f"{name}: {len(reading.items)} of {reading.place}", 300), text=reading.text
             )
+        case ForgeReading():
+            return Block(title=reading.head, text=reading.text)
         case UnknownReading():
             return Block(title=line(f"{name}: unknown ({reading.why})", 300))
         case _:

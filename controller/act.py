@@ -32,6 +32,7 @@ async def act(staged: Staged, actions: Actions) -> ActionResult:
         printed=staged.printed,
         files=staged.files,
         basis=staged.before.basis,
+        run=staged.run,
     )
     action = actions[staged.tool]
     if staged.resumed:

@@ -23,8 +23,6 @@ from contracts.ports import Agent, Runner
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
-from contracts.task import Task
-from contracts.waiting import waits
 from controller.contract_folder import contract_of
 from controller.given import given, tokens
 from controller.installed import found
@@ -41,7 +39,6 @@ from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.forge.forum import Forum
-from tool_adapters.git import Engine
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
@@ -62,7 +59,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         raise ConfigError(f"the state schema can't be used: {error}", where=task.contract or "") from error
     refuse_secrets(task, schema)
     skill = contract.skill or builtin_skill("coding", task.layout)
-    allowed = specs(task.actions.allow, task.actions.commands, waits(task.authorities))
+    allowed = specs(task.actions.allow, task.actions.commands, task.waits)
     dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
     return Charter(
         task=task,
@@ -142,7 +139,7 @@ def assemble(
         boxed=box.for_,
         schemas=grown_folder(loaded),
         memory=RunMemory(task.name, store, artifacts, law.fields),
-        forum=_forum(task, repo.engine, environ),
+        forum=Forum.of(task, repo.engine, environ),
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
@@ -158,13 +155,6 @@ def assemble(
         end_now=runner.end_now,
         room=lambda: need_room(runtime),
     )
-
-
-def _forum(task: Task, engine: Engine, environ: Mapping[str, str]) -> Forum | None:
-    """The task's forge. Raises ConfigError where its token is not there."""
-    if task.forge is None:
-        return None
-    return Forum.of(task.forge, task.name, task.branch, task.workspace.base, engine, environ)
 
 
 @dataclass

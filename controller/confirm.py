@@ -17,6 +17,7 @@ from contracts.charter import Charter
 from contracts.conflicts import Conflict, told
 from contracts.criteria import Criterion, unproven
 from contracts.deeds import DEEDS
+from contracts.forge_reading import NAME
 from contracts.grammar import globs_of, inner_actions, paths_of
 from contracts.intent import in_force
 from contracts.marks import moved
@@ -99,7 +100,11 @@ def basis(tool: str, args: JsonObject, staged: Staged, task: Charter) -> dict[st
 
 
 def _outside(staged: Staged) -> dict[str, str]:
-    return {OUTSIDE + name: mark for name, mark in staged.rests.items()}
+    """What a deed rests on of the forge stands in its own basis."""
+    own = f"{NAME}/" if staged.tool in DEEDS else None
+    return {
+        OUTSIDE + name: mark for name, mark in staged.rests.items() if own is None or not name.startswith(own)
+    }
 
 
 def change_of(

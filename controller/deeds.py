@@ -40,7 +40,7 @@ def refused(
         for item in fresh.items.values()
         if isinstance(item, CiReading) and item.state != "passed"
     ]
-    case = deed_rules.Case(args, now, forge, fresh.at, record.opened, red[0] if red else "")
+    case = deed_rules.Case(args, now, forge, fresh.at, record.run, red[0] if red else "")
     wrong = deed_rules.refused(tool, case)
     return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1]) if wrong else None
 

@@ -342,6 +342,6 @@ def _policy(
 
 
 def _wait(args: JsonObject, fresh: Readings, task: Charter) -> Reject | None:
-    words = waiting.wanted(args, waiting.waits(task.task.authorities))
+    words = waiting.wanted(args, task.task.waits)
     wrong = waiting.refused(args, words, fresh.items.get(str(args["authority"])))
     return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1]) if wrong else None

@@ -34,6 +34,7 @@ def staged_of(
     action, tool = transition["action"], str(transition["action"]["tool"])
     spec = task.spec(tool)
     return Staged(
+        run=record.run,
         step=step,
         transition=transition,
         candidate=candidate,
@@ -81,7 +82,7 @@ def _before(fresh: Readings, tool: str, args: JsonObject, task: Charter) -> Befo
     files = dict.fromkeys(each for path in paths_of(tool, args) for each in reached(path, links))
     basis = deeds.basis(tool, fresh)
     if tool == "wait":
-        basis = waiting.begun(args, fresh, waiting.waits(task.task.authorities))
+        basis = waiting.begun(args, fresh, task.task.waits)
     if git is None:
         return Before(head="", tree="", files=tuple(files), basis=basis)
     dirty = tuple(sorted(git.dirty))

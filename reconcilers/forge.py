@@ -67,9 +67,11 @@ class ForgeReconciler:
         requests = self._requests(deadline)
         request = max(requests, key=lambda each: (each.state == "open", each.number), default=None)
         deed = ask.deed
-        opened, recent = self._caps(request, ask.now, deadline) if deed is None else (None, None)
+        counted = deed is None or deed.tool == "wait"
+        opened, recent = self._caps(request, ask.now, deadline) if counted else (None, None)
         runs = self._runs(ask.head, deadline) if "ci_rerun" in self._allowed else ()
-        return ForgeReading(
+        seen = self._seen(deed, remote, tip, requests, runs, deadline) if deed is not None else None
+        reading = ForgeReading(
             provider=self._forge.provider,
             place=f"{self._forge.provider} {self._forge.repository or self._forge.remote}",
             branch=self._branch,
@@ -84,9 +86,10 @@ class ForgeReconciler:
             recent=recent,
             opens=opens(self._forge.caps.schedule, self._zone, ask.now),
             runs=runs,
-            deed=self._seen(deed, remote, tip, requests, runs, deadline) if deed is not None else None,
+            deed=seen,
             took=time.monotonic() - began,
         )
+        return reading.model_copy(update={"free": deed_rules.free(reading, self._forge, ask.now)})
 
     # ---- what is asked of the forge ---------------------------------------------------------------------------
     def _all(self, call: Call, deadline: float) -> list[Any]:
@@ -114,7 +117,20 @@ class ForgeReconciler:
         return opened, tuple(each.opened for each in latest if each.opened > now - HOUR)
 
     def _runs(self, sha: str, deadline: float) -> tuple[CiRun, ...]:
-        return tuple(map(self._api.run, self._all(self._api.runs(sha), deadline))) if self._api else ()
+        """The newest run of each flow."""
+        if self._api is None:
+            return ()
+        newest: dict[str, CiRun] = {}
+        for run in sorted(
+            map(self._api.run, self._all(self._api.runs(sha), deadline)), key=lambda run: run.id
+        ):
+            newest[run.flow] = run
+        if not self._api.counted:
+            return tuple(newest.values())
+        counts = {
+            run.id: self._api.attempt(self._all(self._api.jobs(run.id), deadline)) for run in newest.values()
+        }
+        return tuple(run.model_copy(update={"attempt": counts[run.id]}) for run in newest.values())
 
     # ---- what is seen of a deed -------------------------------------------------------------------------------
     def _seen(
@@ -137,6 +153,11 @@ class ForgeReconciler:
                     tip == head or not remote.beyond(f"refs/heads/{self._branch}", head, tip)
                 )
                 return told(there, f"{self._branch} stands at {(tip or 'nothing')[:12]} on the remote")
+            case "git_pull":
+                there = not remote.beyond(f"refs/heads/{self._branch}", basis[deed_rules.BRANCH], "HEAD")
+                return told(
+                    there, f"the run holds {basis[deed_rules.BRANCH][:12]}" if there else "not held yet"
+                )
             case "pr_open" | "pr_update":
                 found = next((each for each in requests if key in each.keys), None)
                 where = f"{found.said} {found.url}" if found else "no pull request shows it yet"

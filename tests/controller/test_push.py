@@ -74,7 +74,6 @@ def test_the_work_is_pushed_and_seen(world: ForgeWorld) -> None:
 def test_the_address_of_the_pull_request_is_kept(world: ForgeWorld) -> None:
     assert go(world, [WORK[0], PUSH], limit=2).record.pull_request == ""
     pull = world.hub.open(BRANCH, html_url="https://example.org/acme/widget/pull/1")  # type: ignore[attr-defined]
-    pull["head"]["repo"] |= {"full_name": "acme/widget"}
     end = go(world, [WORK[1], PUSH, finish()])
     assert (end.outcome, end.record.pull_request) == (Outcome.completed, pull["html_url"])
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from contracts.authorities import Authority
+from contracts.deeds import Forge
 from contracts.documents import Document, DocumentsReading
+from contracts.forge_reading import ForgeReading
 from contracts.outcomes import Outcome
 from contracts.readings import CiReading, CommandReading, UnknownReading
 from contracts.waiting import standing, waits
@@ -176,10 +178,13 @@ def test_words() -> None:
     pull = DocumentsReading(name="p", what="pull request", place="github acme/widget", items=(text,))
     assert standing(pull) == {"merged"} and standing(pull, "something") == {"merged", "changed"}
     assert standing(pull.model_copy(update={"what": "issue"})) == frozenset()
-    assert waits({"x": here, "y": here.model_copy(update={"network": True}), "z": Authority(use="mine")}) == {
-        "y": ("ok", "failed", "changed"),
-        "z": ("changed",),
-    }
+    known = {"x": here, "y": here.model_copy(update={"network": True}), "z": Authority(use="mine")}
+    assert waits(known, None, ()) == {"y": ("ok", "failed", "changed"), "z": ("changed",)}
+    hub = Forge.model_validate({"provider": "github", "repository": "a/b"})
+    assert waits({}, hub, ["pr_open"]) == {"forge": ("changed", "merged", "closed", "free")}
+    assert waits({}, Forge(provider="git"), ["git_push"]) == {"forge": ("changed",)}
+    forge = ForgeReading(provider="git", place="git origin", branch="b", base="main", sha="a" * 40)
+    assert standing(forge) == frozenset() and standing(forge.model_copy(update={"free": True})) == {"free"}
     ci = CiReading(name="c", provider="github", sha="a", state="passed", why="")
     assert standing(ci) == {"passed", "decided"}
     assert standing(ci.model_copy(update={"state": "pending"})) == frozenset()

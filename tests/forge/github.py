@@ -89,9 +89,9 @@ class GithubStub(Forge):
         self.statuses.setdefault(sha, []).insert(0, made | {"created_at": self.when, "updated_at": self.when})
 
     def open(self, branch: str, **more: Any) -> dict[str, Any]:
-        sha = self.heads[branch]
+        sha, repo = self.heads[branch], {"full_name": "acme/widget"}
         pull = shaped(
-            "pull-request", number=len(self.pulls) + 1, state="open", head={"ref": branch, "sha": sha},
+            "pull-request", number=len(self.pulls) + 1, state="open", head={"ref": branch, "sha": sha, "repo": repo},
             base={"ref": "main", "sha": self.heads["main"]}, mergeable=True, mergeable_state="clean",
             created_at=self.when, **more,
         )  # fmt: skip
@@ -214,7 +214,7 @@ class GithubStub(Forge):
         return Reply(200, next(pull for pull in self.pulls if pull["number"] == int(number)))
 
     def _pull_list(self, query: Any) -> Reply:
-        keys, branch = set(shaped("pull-request-simple")), query.get("head", [""])[0].partition(":")[2]
+        keys, branch = {*shaped("pull-request-simple"), "draft"}, query.get("head", [""])[0].partition(":")[2]
         found = [pull for pull in reversed(self.pulls) if branch in ("", pull["head"]["ref"])]
         state = query.get("state", ["open"])[0]
         found = [pull for pull in found if state in ("all", pull["state"])]

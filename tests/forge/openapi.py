@@ -74,6 +74,7 @@ def unasked(path: str, body: Any) -> str | None:
     """Why the body of a request is not what the description says of `METHOD path`; None when it is. What it does not
     know of is not let pass either."""
     schema = _description()["bodies"][path]
+    schema = next((each for each in schema.get("anyOf", ()) if "properties" in each), schema)
     components = _description()["components"]
     if alien := set(body or {}) - set(schema.get("properties", ())):
         return f"{path} takes no {sorted(alien)}"

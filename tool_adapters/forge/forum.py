@@ -11,6 +11,7 @@ from contracts.deeds import Forge
 from contracts.errors import ConfigError
 from contracts.forge_api import Api
 from contracts.forges import api_of
+from contracts.task import Task
 from tool_adapters.forge.client import Client, Sent
 from tool_adapters.git import Engine
 from tool_adapters.gitremote import Access, Remote
@@ -21,25 +22,28 @@ USERS = {"github": "x-access-token", "gitlab": "oauth2"}
 @dataclass(frozen=True)
 class Forum:
     """The forge of a task: its API and a client for it (None: a remote alone), the Git remote, the run's branch and
-    the one that it is for."""
+    the one that it is for, the author of the run's commits."""
 
     forge: Forge
-    task: str
     branch: str
     base: str
+    author: str
     engine: Engine
     api: Api | None
     client: Client | None
     token: str = field(default="", repr=False)
 
     @classmethod
-    def of(
-        cls, forge: Forge, task: str, branch: str, base: str, engine: Engine, environ: Mapping[str, str]
-    ) -> Forum:
-        """Raises ConfigError where the token is not there, or would go out in the clear."""
+    def of(cls, task: Task, engine: Engine, environ: Mapping[str, str]) -> Forum | None:
+        """The task's forge; None where it has none. Raises ConfigError where the token is not there, or would go out in
+        the clear."""
+        forge = task.forge
+        if forge is None:
+            return None
         token, api = _token(forge, environ), api_of(forge)
         client = Client(forge.place, api.headers(token), secret=bool(token)) if api is not None else None
-        return cls(forge, task, branch, forge.base or base, engine, api, client, token)
+        base, author = forge.base or task.workspace.base, task.workspace.author
+        return cls(forge, task.branch, base, author, engine, api, client, token)
 
     @property
     def ref(self) -> str:
