@@ -71,7 +71,7 @@ def _settle(loaded: LoadedTask, chain: Chain, to: int) -> None:
                 break
             home = grown_folder(loaded)
             _keep(home / _named(each.schema), each.schema)
-            each.migration.replace(home / each.migration.name)
+            _move(each.migration, home)
 
 
 def _take_back(loaded: LoadedTask, chain: Chain, gone: list[int]) -> None:
@@ -84,12 +84,16 @@ def _take_back(loaded: LoadedTask, chain: Chain, gone: list[int]) -> None:
         _keep(folder / _named(chain.schemas[version]), chain.schemas[version])
     for version in gone:
         for path in home.glob(f"{version:04d}-*.json"):
-            path.replace(folder / path.name)
+            _move(path, folder)
         (home / _named(chain.schemas[version])).unlink(missing_ok=True)
 
 
 def _named(schema: StateSchema) -> str:
     return f"state.schema.v{schema.version}.json"
+
+
+def _move(path: Path, folder: Path) -> None:
+    path.replace(folder / path.name)
 
 
 def _keep(path: Path, schema: StateSchema) -> None:

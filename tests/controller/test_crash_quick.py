@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites.crash.stage import Template, Victims, World, finish
+from tests.suites.crash.stage import GROWS, Template, Victims, World, agreed, finish
 from tests.suites.crash.trial import Theatre
 
 POINTS = [
@@ -35,6 +35,15 @@ IN_MODES = [f"store swap reply: {place} 2" for place in ("begun", "committed")] 
 ]
 
 
+WHILE_IT_GROWS = [
+    "schema: before write 1",
+    "schema: after write 2",
+    "schema: after write 3",
+    "store swap step: committed 1",
+    "store swap migration: before commit 1",
+]
+
+
 def test_killed_at_a_boundary_nothing_is_lost_and_nothing_done_twice(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, Template(tmp_path / "template").prepare())
     try:
@@ -59,6 +68,16 @@ def test_killed_in_another_commit_mode(tmp_path: Path, mode: str) -> None:
     try:
         assert set(IN_MODES) <= set(theatre.points)
         wrong = [trial for trial in theatre.kill_at(IN_MODES) if trial.faults or trial.code != -9]
+        assert not wrong, "\n".join(map(str, wrong))
+    finally:
+        theatre.close()
+
+
+def test_killed_while_a_field_that_was_agreed_to_is_made(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, Template(tmp_path / "template", changes=(GROWS,)).prepare(), agreed)
+    try:
+        assert set(WHILE_IT_GROWS) <= set(theatre.points) and theatre.whole.state["risks"] == "few"
+        wrong = [trial for trial in theatre.kill_at(WHILE_IT_GROWS) if trial.faults or trial.code != -9]
         assert not wrong, "\n".join(map(str, wrong))
     finally:
         theatre.close()

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 Json = dict[str, Any]
+RISKS = '{"type": "string", "maxLength": 20}'
 
 
 def decide(prompt: str) -> Json:
@@ -16,6 +17,14 @@ def decide(prompt: str) -> Json:
     state = prompt.partition("=== STATE ===")[2].partition("\n===")[0]
     notes = re.search(r"^\s*notes: (.*)$", state, re.MULTILINE)
     done: Json = json.loads(notes[1]) if notes else {}
+    if (
+        "request_change" in prompt.partition("=== ACTIONS ===")[2].partition("\n=== ")[0]
+    ):  # a world that grows
+        if "grown" not in done:
+            asked = {"at": "/schema/risks", "value": RISKS, "why": "there are some"}
+            return _step({"grown": "asked"}, "request_change", asked)
+        if "risks: " not in state:
+            return {"state_patch": {"risks": "few"}, "action": {"tool": "run", "args": {"command": "count"}}}
     if "a" not in done:
         if "=== CORRECTION ===" not in prompt and ": failed (" not in prompt:  # nothing went wrong yet
             return _step({}, "run", {"command": "broken"})

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from contracts.queue import Answer
+from contracts.queue import Answer, Decision
 from contracts.record import AuditRow, RunRecord
 from controller.history import versions
 from controller.stores.sqlite import SqliteStore
@@ -51,6 +51,7 @@ checks:
   - {name: no-old, role: goal, run: "git grep -q old -- src #no-old", pass_exit: [1], pins: []}
   - {name: sound, role: guard, run: "sh check.sh #sound", pins: [], must_notice: src/a.txt}
 """
+GROWS = ("read_files, edit_files,", "read_files, request_change, edit_files,")  # a change of the task's text
 SHIP = "sleep 0.1; echo $SKILL_STATE_KEY >> $HOME/effects #ship"
 FILES = {
     "src/a.txt": "one old\ntwo\n",
@@ -162,6 +163,16 @@ class World:
         entry = next(each.id for each in record.queue if each.status == "open")
         store = SqliteStore(self.runtime / "state.db")
         anyio.run(store.post, NAME, Answer(entry=entry, text=text, by="ana", at=1.0))
+        store.close()
+
+    def agree(self) -> None:
+        """A person's yes to what waits."""
+        record = self.record()
+        assert record is not None
+        (entry,) = record.queue
+        store = SqliteStore(self.runtime / "state.db")
+        word = Decision(entry=entry.id, hash=entry.hash, yes=True, by="ana", at=time.time())
+        anyio.run(store.post, NAME, word)
         store.close()
 
     def rows(self, run: str) -> tuple[list[AuditRow], list[str]]:
@@ -313,6 +324,12 @@ class Victims:
         assert self._server.stdin
         self._server.stdin.close()
         self._server.wait(60)
+
+
+def agreed(world: World, victims: Victims) -> None:
+    """A field more for the state was proposed and agreed to: the next call makes the change."""
+    assert victims.run(world.call("run")) == 5, world.said()
+    world.agree()
 
 
 def finish(world: World, victims: Victims, calls: int = 16, **more: Any) -> list[int]:

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from tests.suites.crash.stage import Template, Victims, Whole, World, finish, living
 
 WORKERS = 2
+Prelude = Callable[[World, Victims], None]
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ TALLY = Tally()
 
 
 class Theatre:
-    """Where the trials of one template are played, two at a time."""
+    """Where the trials of one template are played, two at a time. `before` is what went before in every world."""
 
-    def __init__(self, folder: Path, template: Template) -> None:
-        self.folder, self.template = folder, template
+    def __init__(self, folder: Path, template: Template, before: Prelude | None = None) -> None:
+        self.folder, self.template, self.before = folder, template, before
         self._free: SimpleQueue[Victims] = SimpleQueue()
         self._all = [Victims() for _ in range(WORKERS)]
         for victims in self._all:
@@ -83,6 +84,8 @@ class Theatre:
         victims = self._free.get()
         try:
             world = self.template.world(self.folder / name)
+            if self.before:
+                self.before(world, victims)
             yield world, victims
             shutil.rmtree(world.folder, ignore_errors=True)
         finally:
@@ -99,14 +102,25 @@ class Theatre:
             assert world.faults(whole) == []
             return whole, log.read_text().splitlines(), took
 
+    def passed(self, *words: str) -> list[str]:
+        """The boundaries of another call, uninterrupted."""
+        with self.stage("passed") as (world, victims):
+            log = world.folder / "log"
+            assert victims.run(world.call(*words, log=str(log))) == 0, world.said()
+            return log.read_text().splitlines()
+
     def kill_at(
-        self, points: Iterable[str], after: Callable[[World, Victims], list[int]] = finish, **more: object
+        self,
+        points: Iterable[str],
+        after: Callable[[World, Victims], list[int]] = finish,
+        words: tuple[str, ...] = ("run",),
+        **more: object,
     ) -> list[Trial]:
-        """One trial for each boundary."""
+        """One trial for each boundary of the call `words`."""
 
         def play(number: int, point: str) -> Trial:
             with self.stage(f"at-{number}") as (world, victims):
-                asked = world.call("run", log=str(world.folder / "log"), at=point, **more)
+                asked = world.call(*words, log=str(world.folder / "log"), at=point, **more)
                 code = victims.run(asked)
                 return self._judged(point, code, world, victims, after)
 

@@ -31,9 +31,10 @@ from controller.assemble import Tools
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from controller.stores.sqlite_file import SqliteFile
-from controller.surfaces import cli
+from controller.surfaces import cli, grown
 from controller.surfaces import run as _loaded_before_the_fork  # noqa: F401
 from tool_adapters import process
+from tool_adapters.actions import request_change
 from tool_adapters.actions.files import Files
 from tool_adapters.actions.run import Run
 from tool_adapters.git import Engine
@@ -67,6 +68,7 @@ def hooked(seen: Boundaries) -> None:
     """Puts a boundary before and after everything that outlives the process."""
     _hook_store(seen)
     _hook_children(seen)
+    _hook_schema(seen)
     execute, put, write = Engine._execute, FileArtifacts.put, Files._write
 
     def git(self: Engine, place: Any, verb: str, *rest: Any) -> bytes:
@@ -88,6 +90,21 @@ def hooked(seen: Boundaries) -> None:
         seen.pass_("edit: written")
 
     Engine._execute, FileArtifacts.put, Files._write = git, stored, wrote  # type: ignore[method-assign]
+
+
+def _hook_schema(seen: Boundaries) -> None:
+    """The files of a field that was agreed to, as they are written, taken back and brought back."""
+
+    def around(name: str, write: Callable[..., None]) -> Callable[..., None]:
+        def wrote(*what: Any) -> None:
+            seen.pass_(f"schema: before {name}")
+            write(*what)
+            seen.pass_(f"schema: after {name}")
+
+        return wrote
+
+    request_change.replace = around("write", request_change.replace)
+    grown._keep, grown._move = around("copy", grown._keep), around("move", grown._move)
 
 
 def _hook_store(seen: Boundaries) -> None:
@@ -178,6 +195,7 @@ BROKEN = {
     "probe": lambda: setattr(Run, "probe", _not_yet),
     "evict": lambda: setattr(SqliteStore, "_clear", _ends_nobody),
     "reserve": lambda: setattr(SqliteStore, "load", _forgets),
+    "schema": lambda: setattr(request_change, "_written", lambda *_: None),
 }
 
 
