@@ -48,7 +48,7 @@ def file_breaches(name: str, text: str) -> Iterator[str]:
         return
     for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
         limit = STEP_LINES if (name, function.name) == ("controller/step.py", "step") else FUNCTION_LINES
-        if (length := body_lines(function)) > limit:
+        if (length := lines_of(function)) > limit:
             yield f"{name}:{function.lineno}: {function.name}() has {length} lines, at most {limit}"
         if product and not lazy:
             for node in ast.walk(function):
@@ -56,27 +56,19 @@ def file_breaches(name: str, text: str) -> Iterator[str]:
                     yield f"{name}:{node.lineno}: an import inside {function.name}()"
 
 
-def body_lines(function: Function) -> int:
-    """Lines of a function without its signature, docstring and data tables (literals that are assigned or
-    returned)."""
-    body = function.body
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
-        body = body[1:]
-    total = _end(body[-1]) - body[0].lineno + 1
-    tables = sum(_end(node) - node.lineno for node in body if _is_table(node))
-    return total - tables
+def lines_of(function: Function) -> int:
+    """Lines of a function from its `def` to its end: the signature counts, decorators and docstring do not."""
+    first = function.body[0]
+    told = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+    return _lines(function) - (_lines(first) if told else 0)
 
 
-def _end(node: ast.stmt) -> int:
-    return node.end_lineno or node.lineno
-
-
-def _is_table(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) or node.value is None:
-        return False
-    plain = ast.Constant | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Name | ast.Attribute | ast.UnaryOp
-    ignored = ast.expr_context | ast.unaryop
-    return all(isinstance(part, plain | ignored) for part in ast.walk(node.value))
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 if __name__ == "__main__":

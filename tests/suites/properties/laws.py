@@ -73,6 +73,12 @@ def _task(base: Charter, number: int) -> Any:
     return base.task.model_copy(update={"approvals": approvals, "commit_mode": MODES[number % len(MODES)]})
 
 
+FACT = {
+    "type": "object", "additionalProperties": False, "required": ["value", "source"],
+    "properties": {"value": {"type": "string", "maxLength": 20}, "source": {"type": "string", "maxLength": 20}},
+}  # fmt: skip
+
+
 def schema(rng: random.Random) -> dict[str, Any]:
     """A state schema: all that a schema can say, with sizes and some of its fields left to chance."""
     key = {"pattern": "^[a-z0-9-]{1,12}$"}
@@ -84,11 +90,6 @@ def schema(rng: random.Random) -> dict[str, Any]:
     scored = {
         "type": "object", "additionalProperties": False, "required": ["score"],
         "properties": {"score": whole(9), "text": {"type": "string", "maxLength": 60}},
-    }  # fmt: skip
-
-    fact = {
-        "type": "object", "additionalProperties": False, "required": ["value", "source"],
-        "properties": {"value": {"type": "string", "maxLength": 20}, "source": {"type": "string", "maxLength": 20}},
     }  # fmt: skip
 
     def keyed(entry: Any, most: int, **more: Any) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def schema(rng: random.Random) -> dict[str, Any]:
         },
         "counter": {"type": "integer", "minimum": 0, "maximum": 9, "x-owner": "controller", "default": 0},
         "log": keyed({"type": "string", "maxLength": 20}, 60, **{"x-change-policy": "append-only"}),
-        "facts": keyed(fact, 5, **{"x-change-policy": "ask"}),
+        "facts": keyed(FACT, 5, **{"x-change-policy": "ask"}),
         "notes": keyed(text, rng.randint(3, 8), **{"x-evict": "oldest"}),
         "uses": keyed({"type": "string", "maxLength": 12}, 4),
         "seats": keyed({"type": "integer", "minimum": 0, "maximum": 30}, 6),
