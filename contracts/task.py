@@ -106,7 +106,16 @@ class StoreChoice(Frozen):
     """Where the run's record is kept."""
 
     use: Name = Field(default="sqlite", description="sqlite, git, or an installed store's name")
-    remote: Text | None = Field(default=None, description="store git: the remote that holds the record")
+    remote: Text | None = Field(
+        default=None,
+        description="store git: name or address of the remote that holds the record; absent: origin",
+    )
+
+    @model_validator(mode="after")
+    def _has_one(self) -> StoreChoice:
+        if self.use == "sqlite" and self.remote is not None:
+            raise invalid("`remote` is of `use: git`: this store is a file beside the task")
+        return self
 
 
 def _version(value: object) -> object:

@@ -36,7 +36,7 @@ LOOSE = 20  # files in one of the 256 folders of loose objects: time to pack
 _TAKEN_OVER = re.compile(r"http\..*|url\..*\.(push)?insteadof")
 _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission denied|Host key verification failed"
-    r"|does not appear to be a git repository|[Rr]epository not found|not allowed|returned error: 40[0134]"
+    r"|does not appear to be a git repository|[Rr]epository .*not found|not allowed|returned error: 40[0134]"
     r"|does not support --atomic|hook declined|remote rejected.*(prohibited|protected|deny|denied|declined)"
 )
 _BROKEN = re.compile(

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from contracts.errors import Busy, ConfigError, Lost, Moved, Unavailable
 from contracts.ports import Artifacts, Lease, Owner
-from contracts.queue import PostBody
+from contracts.queue import Post, PostBody
 from contracts.record import AuditRow, RunRecord
 from contracts.refs import Draft, Refs
 from contracts.text import line
@@ -42,7 +42,7 @@ class GitStore:
     """`refs` are those of the remote. `evict(pid, started)` ends an owner of this machine and what it left running;
     `leave(epoch)` leaves the worktree to an owner that shares it and can't be ended; `arrive(tip, key)` brings the
     branch of this clone to `tip`, where the step of `key` may be committed already. `shelf`: the outputs of this
-    clone. A caller that takes no lease needs none of them."""
+    clone. A caller that takes no lease needs none of them. `trusting`: what stands on the remote is taken as it is."""
 
     def __init__(
         self,
@@ -52,9 +52,10 @@ class GitStore:
         leave: Callable[[int], None] | None = None,
         arrive: Arrive | None = None,
         shelf: Artifacts | None = None,
+        trusting: bool = False,
     ) -> None:
         self.refs, self._evict, self._leave, self._arrive, self._shelf = refs, evict, leave, arrive, shelf
-        self._desk = Desk(refs)
+        self._desk = Desk(refs, trusting)
         self._arrived: dict[str, str] = {}  # where the branch stood on the remote when we brought it here
 
     # ---- reading ------------------------------------------------------------------------------------------
@@ -70,8 +71,8 @@ class GitStore:
             return stored
         standing = await _thread(partial(git_branch.standing, found, record))
         if stored.staged is not None:
-            if standing.theirs:
-                self._arrived.pop(task, None)  # looked at again once this step is over
+            if standing.theirs and task in self._arrived:
+                self._arrived[task] = ""  # brought here again once this step is over
             staged = stored.staged.model_copy(update={"overtaken": standing.theirs})
             return stored.model_copy(update={"staged": staged})
         if standing.theirs and self._arrived.get(task, standing.tip) != standing.tip:
@@ -79,6 +80,11 @@ class GitStore:
                 f"somebody pushed onto the branch of {record.run}: it is brought here", hint="run again"
             )
         return stored
+
+    async def standing(self, task: str) -> tuple[RunRecord | None, tuple[Post, ...], Held | None]:
+        """The record of the newest run as it is stored, the words that wait for it, and the lease."""
+        found = await _thread(partial(self._desk.look, task))
+        return await _thread(lambda: found.newest), found.posts, found.held
 
     async def runs(self, task: str) -> list[tuple[str, int, str | None]]:
         """(run id, version, outcome) of every run of a task, newest first."""
@@ -178,6 +184,33 @@ class GitStore:
         """What we wrote is what this clone has seen last."""
         self.refs.saw(at.prefix(task) + at.RECORD, self._desk.known[task].stands[at.RECORD])
 
+    # ---- recovery -----------------------------------------------------------------------------------------
+    async def found(self, task: str) -> tuple[Found, Found | None]:
+        """What is on the remote, and what this clone saw there last."""
+
+        def look() -> tuple[Found, Found | None]:
+            seen = self.refs.seen(at.prefix(task) + at.RECORD)
+            return self._desk.look(task), Found.of_commit(self.refs, task, seen) if seen else None
+
+        return await _thread(look)
+
+    async def restore(self, lease: Lease, commit: str, number: int | None = None, rows: int = 0) -> None:
+        """The record ref to a commit that this clone has; with `number` without the record of that run, and with no
+        more than its first `rows` rows."""
+
+        def plan(found: Found) -> Plan:
+            held = found.fenced(lease)
+            drafts = {at.LEASE: _leased(lease.task, held)}
+            if number is None:
+                return Plan(drafts, {at.RECORD: commit})
+            files = at.of_run(self.refs.listed(commit), number, rows)
+            message = f"the record of run {number} is to be rebuilt"
+            drafts[at.RECORD] = Draft(message, dict.fromkeys(files), commit, commit)
+            return Plan(drafts)
+
+        await _thread(partial(self._desk.write, lease.task, plan))
+        self._desk.known.pop(lease.task, None)
+
     async def post(self, task: str, body: PostBody) -> int:
         """See Store. It moves the inbox alone: people and the run never wait for one another."""
         said, given = document.body.dump_json(body), [0]
@@ -204,7 +237,7 @@ class GitStore:
         taken: list[Held] = []
 
         def plan(found: Found) -> Plan:
-            if found.newest is not None:
+            if not self._desk.trusting and found.newest is not None:
                 git_branch.standing(found, found.newest)
             other = found.held
             if other is not None and self._keeps_out(other, owner):
@@ -252,7 +285,7 @@ class GitStore:
 
     async def _brought(self, task: str) -> None:
         found = self._desk.known[task]
-        record = found.newest
+        record = found.newest if self._arrive is not None else None
         if record is None or self._arrive is None:
             return
         standing = await _thread(partial(git_branch.standing, found, record))
@@ -334,7 +367,8 @@ def _said(after: RunRecord, row: AuditRow | None) -> str:
     else:
         result = row.tool_result if row.kind == "step" else row.validator_result or row.extra.get("what")
         tool = row.action.get("tool", "") if isinstance(row.action, dict) else ""
-        parts = (f"step {row.step}: {row.kind}", tool, result, row.outcome)
+        kind = "" if tool and row.kind == "step" else row.kind
+        parts = (f"step {row.step}:", kind, tool, result, row.outcome)
         what = " ".join(str(part) for part in parts if part)
     trailers = f"Skill-State-Run: {after.run}\nSkill-State-Version: {after.version}"
     return f"{line(what, 200)}\n\n{trailers}\n"

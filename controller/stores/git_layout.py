@@ -62,6 +62,13 @@ def numbers(files: Mapping[str, int]) -> list[int]:
     return sorted((int(found[1]) for path in files if (found := _RECORD.fullmatch(path))), reverse=True)
 
 
+def of_run(files: Mapping[str, int], number: int, beyond: int) -> list[str]:
+    """The record of a run, and its audit rows after the first `beyond`."""
+    folder = record_path(number).removesuffix("record.json")
+    rows = (path for path in files if path.startswith(f"{folder}audit/"))
+    return [record_path(number), *(path for path in rows if path > row_path(number, beyond))]
+
+
 def number_of(run: str) -> int | None:
     """The number in a run's id."""
     tail = run.rpartition("#")[2]

@@ -111,8 +111,12 @@ def status(task: Task = None, as_json: Json = False) -> int:
     from controller.surfaces.locate import load, task_path
     from controller.surfaces.status import RUNTIME, STORE, show
 
-    loaded = load(task)
-    return show(loaded.base_dir / RUNTIME / STORE, loaded.task.name, task_path(task), as_json)
+    loaded, path = load(task), task_path(task)
+    if loaded.task.store.use != "sqlite":
+        from controller.surfaces.status_remote import show as asked
+
+        return asked(loaded, path, as_json)
+    return show(loaded.base_dir / RUNTIME / STORE, loaded.task.name, path, as_json)
 
 
 @app.command()

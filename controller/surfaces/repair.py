@@ -13,14 +13,18 @@ from contracts.veil import veiled
 from controller.assemble import charter
 from controller.history import versions
 from controller.places import Places
-from controller.record_store import artifacts_of
-from controller.recover import LOST, Recovered, recover
+from controller.rebuild import LOST, Recovered
+from controller.record_store import artifacts_of, remote_of
+from controller.recover import recover
 from controller.replay import replay
+from controller.restore import restore
+from controller.stores.git import GitStore
 from controller.stores.sqlite import SqliteStore
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import command, plain, plural
 from controller.taskfile import LoadedTask
+from tool_adapters.eviction import evict
 
 
 def recovered(task: Path | None, as_json: bool) -> int:
@@ -28,9 +32,7 @@ def recovered(task: Path | None, as_json: bool) -> int:
     ConfigError when the store is whole, Unavailable when there is nothing to rebuild from, Busy when somebody
     works with it."""
     loaded = load(task)
-    path, name = Places.of(loaded).runtime / "state.db", loaded.task.name
-    _refuse_busy(path, name)
-    found = wait_for(lambda: recover(path, name, _tip(loaded)))
+    found = _put_back(loaded) if loaded.task.store.use == "git" else _of_file(loaded)
     beyond = [line for line in found.lost if line not in LOST]
     if as_json:
         told = {
@@ -47,10 +49,23 @@ def recovered(task: Path | None, as_json: bool) -> int:
     return 3 if beyond else 0
 
 
+def _of_file(loaded: LoadedTask) -> Recovered:
+    path, name = Places.of(loaded).runtime / "state.db", loaded.task.name
+    _refuse_busy(path, name)
+    return wait_for(lambda: recover(path, name, _tip(loaded)))
+
+
+def _put_back(loaded: LoadedTask) -> Recovered:
+    store = GitStore(remote_of(loaded), evict=evict, leave=Places.of(loaded).home.leave, trusting=True)
+    return wait_for(lambda: restore(store, loaded.task.name))
+
+
 def refuse_lost(loaded: LoadedTask) -> None:
     """Raises Unavailable when the store is gone although the audit of a run is there: nothing starts afresh by
     itself."""
     runtime, name = Places.of(loaded).runtime, loaded.task.name
+    if loaded.task.store.use != "sqlite":
+        return  # the store itself knows
     if (runtime / "state.db").exists() or not list((runtime / "audit").glob(f"{name}@*.jsonl")):
         return
     raise Unavailable(
@@ -82,7 +97,7 @@ def _tip(loaded: LoadedTask) -> str | None:
 def _text(found: Recovered, task: Path | None) -> str:
     record = found.record
     lines = [
-        f"rebuilt {record.run} from its audit: {_where(record)}",
+        f"{found.how.format(record.run)}: {_where(record)}",
         *(f"kept the damaged file as {path}" for path in found.kept),
         *(f"lost: {line}" for line in found.lost),
         f"next: {command('run', task)}",

@@ -23,6 +23,7 @@ APPLICATION_ID, SCHEMA, FORMAT = 0x534B5354, 1, 2  # as in controller.stores.sql
 OK, CONFIG, UNAVAILABLE = 0, 2, 8  # exit codes, as in contracts.outcomes
 CLOSING = ("completed", "nothing_to_do")
 _NAME = re.compile(r"""^name:[ \t]+(["']?)([a-z0-9-]{1,40})\1[ \t]*(?:#.*)?$""", re.MULTILINE)
+_STORE = re.compile(r"^store:", re.MULTILINE)
 
 Json = dict[str, Any]
 
@@ -48,11 +49,12 @@ def fast(words: list[str]) -> int | None:
             task = word
     path = base / task
     try:
-        names = _NAME.findall(path.read_text("utf-8")[:65536])
+        said = path.read_text("utf-8")[:65536]
+        names = _NAME.findall(said)
         store = path.resolve().parent / RUNTIME / STORE
     except (OSError, ValueError):
         return None
-    if len(names) != 1:
+    if len(names) != 1 or _STORE.search(said):
         return None
     return show(store, names[0][1], path, as_json)
 
@@ -171,6 +173,8 @@ def _working(lease: Json | None) -> bool:
     """Whether the owner of the lease is, as far as can be known, at work."""
     if lease is None or not lease["pid"]:
         return False
+    if "working" in lease:
+        return bool(lease["working"])
     known = lives(lease["host"], lease["boot"], lease["pid"], lease["started"])
     return lease["expires"] > time.time() if known is None else known
 

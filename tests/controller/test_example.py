@@ -83,3 +83,12 @@ def test_scripts_try_shows_it(tmp_path: Path) -> None:
     (work,) = tmp_path.glob("controller-try.*")
     commits = shell.git("-C", str(work / "repo"), "log", "--oneline", "main..skill-state/tidy").splitlines()
     assert len(commits) >= 8 and all(line in done.stdout for line in commits)
+
+
+def test_scripts_try_shows_it_by_jobs_that_keep_nothing(tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    asked = [str(ROOT / "scripts/try"), "--on-remote"]
+    done = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("a job on an empty machine") >= 3 and "completed: " in done.stdout
+    assert "finish ok completed" in done.stdout and "step 2: batch larder/" in done.stdout

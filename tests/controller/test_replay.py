@@ -13,7 +13,8 @@ from contracts.errors import ConfigError, Unavailable
 from contracts.outcomes import Outcome
 from contracts.queue import Answer
 from controller.assemble import assemble
-from controller.recover import Recovered, recover
+from controller.rebuild import Recovered
+from controller.recover import recover
 from controller.replay import Replayed, replay
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go, stored

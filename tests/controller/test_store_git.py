@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from contracts.errors import Busy, Lost, Moved, Unavailable
+from contracts.queue import StopRequest
+from controller.stores import owner
 from controller.stores.git import GitStore
-from tests.controller.store_suite import Make, StoreSuite
-from tests.tool_adapters.repositories import git, repository
+from tests.controller.store_suite import Make, StoreSuite, record, row
+from tests.controller.two_clones import RECORD, WORK, Two, remote
+from tests.tool_adapters.repositories import git
+from tool_adapters import remote_refs
 from tool_adapters.remote_refs import GitRemote
-
-
-def remote(folder: Path) -> Path:
-    """A repository with a bare remote beside it, which has its branch."""
-    root = repository(folder / "repo")
-    git(folder, "init", "-q", "--bare", "-b", "main", "remote.git")
-    git(root, "remote", "add", "origin", str(folder / "remote.git"))
-    git(root, "push", "-q", "origin", "main")
-    return root
 
 
 class TestGit(StoreSuite):
@@ -55,3 +56,284 @@ class TestGitFromClones(TestGit):
             return GitStore(GitRemote(tmp_path / name, tmp_path / name / "copy.git", "origin"))
 
         return fresh
+
+
+# ---- what only a remote can suffer -----------------------------------------------------------------------------
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Two:
+    monkeypatch.setattr(remote_refs, "PAUSES", (0.0, 0.05))
+    return Two(tmp_path)
+
+
+def test_record_audit_branch_and_lease_move_together_or_not_at_all(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        before = two.refs()
+        assert before[WORK] == two.base and before[RECORD]
+        tip = two.commit()
+        await two.store("other").post("tidy", StopRequest(by="ana", at=1.0))
+        stored = await store.swap(stored.model_copy(update={"head": tip}), row(1), lease)
+        after = two.refs()
+        assert after[WORK] == tip and after[RECORD] != before[RECORD]
+        # The remote takes neither when it does not take both.
+        (two.bare / "hooks/update").write_text(f'#!/bin/sh\ntest "$1" != {WORK}\n')
+        (two.bare / "hooks/update").chmod(0o755)
+        with pytest.raises(Unavailable, match="hook declined"):
+            await store.swap(stored.model_copy(update={"head": two.commit(parent=tip)}), row(2), lease)
+        assert two.refs() == after
+        assert (await two.store("other").load("tidy")).version == stored.version  # type: ignore[union-attr]
+
+    anyio.run(story)
+
+
+def test_what_stands_there_can_be_read_by_people(two: Two) -> None:
+    anyio.run(two.begun, two.store(), 3)
+    log = git(two.bare, "log", "--format=%s%n%(trailers:key=Skill-State-Run,valueonly)", RECORD).split("\n")
+    assert (
+        log[0] == "step 2: step" and log[1].startswith("tidy@") and len([each for each in log if each]) == 6
+    )
+    assert git(two.bare, "show", f"{RECORD}:runs/0001/record.json").startswith('{"format":')
+
+
+def test_whoever_lost_the_lease_moves_nothing(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        other = two.store("other")
+        await other.unlock("tidy", lease.id) if owner.known(lease.owner) is None else await store.release(
+            lease
+        )
+        taken = await other.lease("tidy", 60)
+        before = two.refs()
+        for write in (store.swap(stored, row(1), lease), store.renew(lease, 60)):
+            with pytest.raises(Lost, match="lease"):
+                await write
+        await store.release(lease)
+        assert two.refs() == before and (await other.swap(stored, row(1), taken)).version == 2
+
+    anyio.run(story)
+
+
+# ---- nothing starts afresh by itself ---------------------------------------------------------------------------
+Harm = Callable[[Two, str], None]
+HARMS: dict[str, tuple[Harm, str]] = {
+    "gone": (lambda two, old: git(two.bare, "update-ref", "-d", RECORD), "is gone from the remote"),
+    "rewound": (lambda two, old: git(two.bare, "update-ref", RECORD, old), "put back, or is another one"),
+    "all gone": (
+        lambda two, old: [git(two.bare, "update-ref", "-d", ref) for ref in two.refs()],  # type: ignore[func-returns-value]
+        "this clone saw it there",
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_record_that_was_lost_is_refused_by_whoever_saw_it(two: Two, harm: str) -> None:
+    async def story() -> None:
+        stored, lease = await two.begun(two.store(), 2)
+        old = two.refs()[RECORD]
+        stored = await two.store().swap(stored, row(2), lease)
+        change, told = HARMS[harm]
+        change(two, old)
+        harmed = two.refs()
+        store = two.store()
+        for asked in (store.load("tidy"), store.lease("tidy", 60), store.swap(stored, row(3), lease)):
+            with pytest.raises(Unavailable, match=told):
+                await asked
+        assert two.refs() == harmed, "refused, and nothing was written"
+        # A clone that never saw it can only know it from what is left.
+        if harm == "gone":
+            with pytest.raises(Unavailable, match="its branch is there"):
+                await two.store("other").lease("tidy", 60)
+
+    anyio.run(story)
+
+
+def test_a_record_that_went_on_without_what_a_clone_saw_is_another_one(two: Two) -> None:
+    async def story() -> None:
+        stored, lease = await two.begun(two.store(), 2)
+        old = two.refs()[RECORD]
+        await two.store().swap(stored, row(2), lease)
+        git(two.bare, "update-ref", RECORD, old)
+        other = two.store("other")
+        for step in (7, 8, 9):
+            stored = await other.swap(stored, row(step), lease)
+        assert stored.version > 3
+        with pytest.raises(Unavailable, match="version 3"):
+            await two.store().load("tidy")
+        assert (await two.store("other").load("tidy")) == stored
+
+    anyio.run(story)
+
+
+def test_a_branch_that_lost_the_work_or_knows_more_is_refused(two: Two) -> None:
+    async def story() -> None:
+        stored, lease = await two.begun(two.store())
+        one = two.commit("one")
+        stored = await two.store().swap(stored.model_copy(update={"head": one}), row(1), lease)
+        git(two.bare, "update-ref", WORK, two.base)
+        with pytest.raises(Unavailable, match="does not hold the run's work"):
+            await two.store().load("tidy")
+        body = "step 2\n\nSkill-State-Key: k2\n"
+        tree = git(two.root, "rev-parse", f"{one}^{{tree}}")
+        more = git(two.root, "commit-tree", tree, "-p", one, "-m", body)
+        git(two.root, "push", "-q", "-f", "origin", f"{more}:{WORK}")
+        with pytest.raises(Unavailable, match="steps that its record does not know"):
+            await two.store().lease("tidy", 60)
+        git(two.bare, "update-ref", "-d", WORK)
+        assert (await two.store().load("tidy")) == stored, "this clone has the commit"
+        with pytest.raises(Unavailable, match="this clone does not have its commits"):
+            await two.store("other").load("tidy")
+        await two.store().swap(stored, row(2), lease)
+        assert two.refs()[WORK] == one, "put back"
+
+    anyio.run(story)
+
+
+@pytest.mark.parametrize("verb", ["load", "lease", "post", "swap", "renew"])
+def test_a_remote_that_can_not_be_reached_is_no_empty_one(two: Two, verb: str) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        lease = await store.renew(lease, -1)
+        away = two.bare.rename(two.folder / "away")
+        calls: dict[str, Callable[[], Any]] = {
+            "load": lambda: store.load("tidy"),
+            "lease": lambda: store.lease("tidy", 60),
+            "post": lambda: store.post("tidy", StopRequest(by="ana", at=1.0)),
+            "swap": lambda: store.swap(stored, row(1), lease),
+            "renew": lambda: store.renew(lease, 60),
+        }
+        with pytest.raises(Unavailable):
+            await calls[verb]()
+        await store.release(lease)  # runs out by itself
+        away.rename(two.bare)
+        found = await store.load("tidy")
+        assert found is not None and found.version == 1 and found.inbox == ()
+
+    anyio.run(story)
+
+
+def test_a_renewal_is_missed_without_harm_as_long_as_the_lease_lasts(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        _, lease = await two.begun(store)
+        away = two.bare.rename(two.folder / "away")
+        assert (await store.renew(lease, 60)).expires > time.time()
+        away.rename(two.bare)
+        assert (await store.renew(lease, 600)).expires > time.time() + 500
+
+    anyio.run(story)
+
+
+def test_a_write_whose_answer_was_lost_is_written_once(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        hook = two.bare / "hooks/post-receive"
+        hook.write_text("#!/bin/sh\nkill -9 $PPID\n")
+        hook.chmod(0o755)
+        stored = await store.swap(stored, row(1), lease)
+        number = await store.post("tidy", StopRequest(by="ana", at=1.0))
+        stored = await store.swap(stored, row(2), lease)
+        hook.unlink()
+        again = await two.store("other").load("tidy")
+        assert again is not None and again.version == stored.version == 3
+        assert [post.id for post in again.inbox] == [number]
+        assert await two.store("other").verify(stored.run) == []
+
+    anyio.run(story)
+
+
+# ---- others ----------------------------------------------------------------------------------------------------
+def test_two_machines_of_one_name_are_not_taken_for_one(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, "boot", lambda: "another boot")
+            _, lease = await two.begun(two.store("other"))
+        assert lease.owner.host == owner.me().host
+        with pytest.raises(Busy, match=lease.id):
+            await two.store().lease("tidy", 60)
+        assert await two.store().holder("tidy") is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, "boot", lambda: "another boot")
+            await two.store("other").renew(lease, -1)
+        assert (await two.store().lease("tidy", 60)).epoch == lease.epoch + 1, "its time is up"
+
+    anyio.run(story)
+
+
+def test_a_worktree_that_is_shared_is_left_to_an_owner_of_another_host(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        left: list[int] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, "boot", lambda: "another boot")
+            theirs = await two.store().lease("tidy", -1)
+        with pytest.raises(Busy):
+            await two.store().lease("tidy", 60)  # a caller that can't leave the worktree
+        await two.store("other", leave=left.append).release(
+            await two.store("other", leave=left.append).lease("tidy", 60)
+        )
+        assert left == [], "another clone shares nothing"
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, "boot", lambda: "another boot")
+            theirs = await two.store().lease("tidy", -1)
+        await two.store(leave=left.append).lease("tidy", 60)
+        assert left == [theirs.epoch]
+
+    anyio.run(story)
+
+
+def test_what_somebody_pushed_is_noticed_and_never_overwritten(two: Two) -> None:
+    async def story() -> None:
+        arrived: list[tuple[str, str | None]] = []
+
+        async def arrive(tip: str, key: str | None) -> None:
+            arrived.append((tip, key))
+
+        store = two.store(arrive=arrive)
+        stored, lease = await two.begun(store)
+        await store.release(lease)
+        lease = await store.lease("tidy", 60)
+        assert arrived == [(two.base, None)]
+        theirs = two.commit("by hand")
+        git(two.root, "push", "-q", "origin", f"{theirs}:{WORK}")
+        with pytest.raises(Moved):
+            await store.load("tidy")
+        with pytest.raises(Moved):
+            await store.swap(stored.model_copy(update={"head": two.commit("ours")}), row(1), lease)
+        assert two.refs()[WORK] == theirs
+        stored = await store.swap(stored, row(1), lease)
+        assert two.refs()[WORK] == theirs, "a write that moves no branch leaves it alone"
+        await store.release(lease)
+        lease = await store.lease("tidy", 60)
+        assert arrived[-1] == (theirs, None) and await store.load("tidy") == stored
+        ours = two.commit("ours", theirs)
+        await store.swap(stored.model_copy(update={"head": ours}), row(2), lease)
+        assert two.refs()[WORK] == ours
+
+    anyio.run(story)
+
+
+def test_a_new_run_keeps_the_tip_of_the_last_one(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        tip = two.commit()
+        await store.swap(stored.model_copy(update={"head": tip}), row(1), lease)
+        await store.swap(record(2, two.base), row(0), lease)
+        assert two.refs()[WORK] == two.base and two.refs()["refs/skill-state/tidy/run-1"] == tip
+
+    anyio.run(story)
+
+
+def test_a_copy_that_is_gone_costs_nothing_but_a_fetch(two: Two) -> None:
+    async def story() -> None:
+        stored, lease = await two.begun(two.store(), 3)
+        shutil.rmtree(two.root / ".agent-runtime")
+        assert await two.store().load("tidy") == stored
+        assert (await two.store().swap(stored, row(3), lease)).version == 4
+
+    anyio.run(story)

@@ -22,6 +22,7 @@ class GitHttp:
     fail      statuses that the next requests get, in order.
     swallow   the next push is done, and its answer cut off.
     seen      (method, path, authorization) of each request.
+    carried   (path, bytes of the request's body, of the answer's) of each request that was answered.
     """
 
     def __init__(self, root: Path, token: str = "") -> None:
@@ -29,6 +30,7 @@ class GitHttp:
         self.fail: list[tuple[int, dict[str, str]]] = []
         self.swallow = False
         self.seen: list[tuple[str, str, str]] = []
+        self.carried: list[tuple[str, int, int]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.git = self  # type: ignore[attr-defined]
@@ -117,6 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
             self.close_connection = True
             return None
+        served.carried.append((parts.path, len(body), len(data)))
         return self._answer(int(rows.pop("Status", "200").split()[0]), rows, data)
 
     def _answer(self, status: int, headers: dict[str, str], data: bytes) -> None:

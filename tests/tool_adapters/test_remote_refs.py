@@ -16,6 +16,8 @@ import pytest
 
 from contracts.errors import ConfigError, Lost, Unavailable
 from contracts.refs import Draft, Move
+from tests.tool_adapters.git_http import GitHttp
+from tests.tool_adapters.git_http import bare as served_bare
 from tests.tool_adapters.repositories import git, repository
 from tool_adapters import remote_refs as module
 from tool_adapters.remote_refs import GitRemote
@@ -193,6 +195,30 @@ def test_credentials_in_an_address_are_not_shown(checkout: Path) -> None:
     with pytest.raises(Unavailable) as error:
         one.fetch(PREFIX)
     assert "s3cret" not in str(error.value) and "127.0.0.1:9" in str(error.value)
+
+
+def test_over_http_what_passes_is_tried_again_and_a_lost_answer_looked_up(tmp_path: Path) -> None:
+    with GitHttp(tmp_path / "served") as served:
+        there = served_bare(tmp_path / "served/remote")
+        root = repository(tmp_path / "repo")
+        git(root, "remote", "add", "origin", f"{served.url}/remote")
+        git(root, "push", "-q", "origin", "main")
+        one = opened(root)
+        first, second = one.make([draft("1"), draft("2")])
+        served.fail = [(503, {}), (502, {})]
+        one.push([Move(RECORD, "", first)])
+        served.swallow = True
+        one.push([Move(RECORD, first, second), Move(WORK, "", first)])
+        assert not served.swallow and refs(there) == {RECORD: second, WORK: first}
+        served.fail = [(500, {})]
+        assert one.fetch(PREFIX) == refs(there)
+        served.fail = [(500, {})] * 9
+        with pytest.raises(Unavailable, match="500"):
+            one.fetch(PREFIX)
+        served.fail = [(404, {})]
+        with pytest.raises(Unavailable, match="not found"):
+            one.fetch(PREFIX)
+        assert served.fail == [], "what can't pass is not tried again"
 
 
 # ---- the copy --------------------------------------------------------------------------------------------------
