@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from contracts.agents import AgentConfig
 from contracts.task import Task
 
+READ_ALWAYS = ("git", "view", "setup", "forge")  # also where no authority has that name
 BUILT_IN_AGENTS = ("claude", "codex", "command")
 
 
@@ -39,6 +40,13 @@ def problems(
             yield Problem(loc, "the agent 'command' needs an entry in agents with `run`")
     for name in task.agents:
         yield from _agent_problems(name, task.agent_config(name), agents)
+    read = {*task.authorities, *READ_ALWAYS}
+    for place, check in enumerate(task.checks):
+        if check.name in read:
+            said = (
+                f"an authority has the name {check.name!r}, too: what one says would be taken for the other"
+            )
+            yield Problem(("checks", place, "name"), said, "give one of them another name")
 
 
 def _agent_problems(name: str, config: AgentConfig, agents: Collection[str]) -> Iterator[Problem]:

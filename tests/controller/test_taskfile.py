@@ -213,6 +213,11 @@ def line(text: str, old: str, new: str) -> str:
         ("agent: {use: claude}", "agent: {use: codex, fallback: [claude]}", ""),
         (
             "agent: {use: claude}",
+            "agent: {use: claude}\nauthorities: {red: {use: command, run: [ls]}}",
+            "an authority has the name 'red', too",
+        ),
+        (
+            "agent: {use: claude}",
             "agent: {use: claude}\nrepeat: On",
             "6:9: `On` is text in YAML 1.2 and true",
         ),

@@ -24,6 +24,6 @@ def test_an_example_loads(tmp_path: Path, example: str) -> None:
 
 
 def test_every_authority_is_described_with_an_example() -> None:
-    text = TEXT + (ROOT / "docs/ci.md").read_text("utf-8")
+    text = TEXT + (ROOT / "docs/ci-authority.md").read_text("utf-8")
     for use in ("command", "git", *OPTIONS):
         assert f"[`{use}`](" in TEXT and re.search(rf"use: {use}\b", text), use
