@@ -65,7 +65,11 @@ class Approvals(Frozen):
         default="wait", description="end, or go on with other work"
     )
     expire: Duration = Field(default=86400.0, description="how long something may wait to be approved")
-    who: Many[Text] = Field(default=(), description="who may decide, by user name; empty: whoever can run it")
+    who: Many[Text] = Field(
+        default=(),
+        description="who may decide: user names of this machine, `github:NAME` or `gitlab:NAME` for people of the "
+        "forge (docs/forge.md); empty: whoever can run it, and nobody there",
+    )
 
     @property
     def usd_per_step(self) -> float | None:

@@ -18,6 +18,7 @@ Thread = Literal["request", "issue"]
 PAGE = {"per_page": "100"}
 _COMMAND = re.compile(r"(?m)^(\s*)/(?=\w)")
 _MENTION = re.compile(r"(?<![\w/.`])@(?=\w)")
+WAITS = "waits for a decision"  # what the controller alone says
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 
@@ -91,8 +92,9 @@ class Api(Protocol):
 
 def harmless(text: str) -> str:
     """A text of an agent that commands nobody where it is posted: no quick action, no word to a bot, no call of a
-    person."""
-    return _MENTION.sub("@\u200b", _COMMAND.sub(r"\1\\/", _ENDS.sub("\n", text)))
+    person; and that does not pose as the controller."""
+    text = _MENTION.sub("@\u200b", _COMMAND.sub(r"\1\\/", _ENDS.sub("\n", text)))
+    return re.sub(WAITS, f"{WAITS}, says an agent", text, flags=re.IGNORECASE)
 
 
 def moment(told: object) -> float:

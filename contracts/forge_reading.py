@@ -58,6 +58,13 @@ class Seen(Frozen):
     say: str = ""
 
 
+class Said(Frozen):
+    """A word of a person that a yes rests on: where it stands (`Entry.via`), and whether it still stands there."""
+
+    via: str
+    holds: bool
+
+
 class ForgeReading(Frozen):
     """The run's branch on the remote, and what stands around it. `sha` is the run's own commit.
 
@@ -70,6 +77,7 @@ class ForgeReading(Frozen):
     free     whether the caps, and the schedule, allow another pull request
     runs     what CI ran for the commit, where it may be run again
     deed     the evidence, where it was asked for
+    word     the word that an approved entry rests on, where it was said on the forge
     """
 
     kind: Literal["forge"] = "forge"
@@ -90,6 +98,7 @@ class ForgeReading(Frozen):
     free: bool = False
     runs: tuple[CiRun, ...] = ()
     deed: Seen | None = None
+    word: Said | None = None
     took: float = 0.0
 
     @property

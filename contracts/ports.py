@@ -11,7 +11,8 @@ from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
 from contracts.authorities import Authority
 from contracts.base import JsonObject
 from contracts.dialects import Dialect
-from contracts.queue import PostBody
+from contracts.forge_words import Heard, Place
+from contracts.queue import Entry, PostBody
 from contracts.ranges import Hunk
 from contracts.readings import Printed, Reading
 from contracts.recall import Recalled
@@ -64,8 +65,9 @@ class Ask:
     """What a reconciler may know of the run: its base and head commit, the step, `now` (UTC seconds), the
     `floor` of each check, what each check `printed` last and at the `start`, the `view` of the state: name ->
     {path, from, to}, the commits `since` which changes matter (an approval rests on files as they were then), the
-    `deed` whose evidence is read, where it is one, and since when (UTC seconds) each authority `stood` for what is
-    asked of it without a break; None where nothing was read before (a run is being opened)."""
+    `deed` whose evidence is read, where it is one, where the word stands that a yes rests on (`via`, see Entry.via),
+    and since when (UTC seconds) each authority `stood` for what is asked of it without a break; None where nothing was
+    read before (a run is being opened)."""
 
     base: str
     head: str
@@ -77,6 +79,7 @@ class Ask:
     start: Mapping[str, Printed] = field(default_factory=dict)
     since: tuple[str, ...] = ()
     deed: Staged | None = None
+    via: str = ""
     stood: Mapping[str, float] | None = None
 
 
@@ -88,6 +91,19 @@ class Reconciler(Protocol):
     when: tuple[str, ...]
 
     async def read(self, ask: Ask) -> Reading: ...
+
+
+class Voices(Protocol):
+    """Hears what people say on a forge of what waits for them at `now` (UTC seconds); None where there is no thread for
+    it. Raises Temporary, Permanent."""
+
+    async def hear(self, entries: Sequence[Entry], now: float) -> Heard | None: ...
+
+
+class Board(Protocol):
+    """Puts what waits for people where they read it. Says why it could not; empty when it did."""
+
+    async def put(self, entry: Entry, place: Place, run: str) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ MAX_QUEUE = 8  # entries that are parked at once
 MAX_REFUSED = 64  # refusals that are kept, oldest out
 MAX_NOTES, MAX_NOTE = 8, 500  # notes of a person that are shown at once; characters of each
 
+SAID = ("status", "answer", "decider", "decided", "via")  # of an entry, what people said of it
+
 EntryKind = Literal["ask", "approval", "change", "conflict", "plan", "finish", "unknown"]
 
 
@@ -33,6 +35,7 @@ class Entry(Frozen):
     diff        what would change, as people read it. expires: UTC seconds; nobody may say yes after that.
     proposes    of a change: what it would make of what, as `contracts.changes.Proposed.key`.
     who         the people who may decide; empty: everyone who can reach the run.
+    via         where on a forge it was decided, and what stood there: see `contracts.forge_words`.
     """
 
     id: str
@@ -52,6 +55,7 @@ class Entry(Frozen):
     answer: str | None = None
     decider: str = ""
     decided: float | None = None
+    via: str = ""
 
     @property
     def subject(self) -> object:
@@ -61,7 +65,7 @@ class Entry(Frozen):
     def seal(self, secrets: Iterable[Path]) -> str:
         """The hash of the entry as it was parked: of all but what people said of it since, secret values as they are
         shown."""
-        told = self.model_dump(mode="json", exclude={"hash", "status", "answer", "decider", "decided"})
+        told = self.model_dump(mode="json", exclude={"hash", *SAID})
         shown = veiled(self.transition.get("state_patch", {}), secrets)
         return digest(told | {"transition": self.transition | {"state_patch": shown}})
 
@@ -111,6 +115,7 @@ class Answer(Frozen):
     text: str
     by: str
     at: float
+    via: str = ""
 
 
 class Decision(Frozen):
@@ -123,6 +128,7 @@ class Decision(Frozen):
     why: str = ""
     by: str
     at: float
+    via: str = ""
 
 
 class StopRequest(Frozen):
@@ -179,12 +185,12 @@ def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, .
     entries = {entry.id: entry for entry in queue}
     for post in inbox:
         match post.body:
-            case Answer(entry=id, text=text, by=by, at=at) if (entry := entries.get(id)) and _answers(
-                entry, text, by
-            ):
-                said = {"status": "approved", "answer": text, "decider": by, "decided": at}
+            case Answer(entry=id, text=text, by=by, at=at, via=via) if (
+                entry := entries.get(id)
+            ) and _answers(entry, text, by):
+                said = {"status": "approved", "answer": text, "decider": by, "decided": at, "via": via}
                 entries[id] = entry.model_copy(update=said)
-            case Decision(entry=id, hash=hash, yes=yes, why=why, by=by, at=at):
+            case Decision(entry=id, hash=hash, yes=yes, why=why, by=by, at=at, via=via):
                 entry = entries.get(id)
                 if entry is None or entry.kind in ("ask", "unknown") or entry.refuses(by, hash, at, yes):
                     continue
@@ -193,6 +199,7 @@ def decided(queue: tuple[Entry, ...], inbox: tuple[Post, ...]) -> tuple[Entry, .
                     "answer": why,
                     "decider": by,
                     "decided": at,
+                    "via": via,
                 }
                 entries[id] = entry.model_copy(update=said)
             case _:

@@ -29,7 +29,7 @@ from controller.installed import found
 from controller.memory.asked import RunMemory
 from controller.pins import policy
 from controller.places import Places
-from controller.readers import readers_of
+from controller.readers import readers_of, voices_of
 from controller.record_store import artifacts_of, open_store, refuse_secrets
 from controller.rig import Rig, Watch
 from controller.schema_chain import current_schema, grown_folder, schemas_of, taken_back
@@ -38,6 +38,7 @@ from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.forge.board import Board
 from tool_adapters.forge.forum import Forum
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox import SandboxPlan
@@ -126,6 +127,7 @@ def assemble(
     workspace = WorktreeWorkspace.of(task, places.repo, places.home, runtime, setup, env, redact)
     repo, store = workspace.work, open_store(loaded, workspace)
     artifacts = artifacts_of(loaded, store, redact.redact)
+    forum = Forum.of(task, repo.engine, environ)
     context = ActionContext(
         root=places.worktree,
         paths=law.paths,
@@ -139,7 +141,7 @@ def assemble(
         boxed=box.for_,
         schemas=grown_folder(loaded),
         memory=RunMemory(task.name, store, artifacts, law.fields),
-        forum=Forum.of(task, repo.engine, environ),
+        forum=forum,
     )
     made = _agent(name, task.agent_config(name), law, runner, places, environ)
     return Rig(
@@ -152,6 +154,8 @@ def assemble(
         artifacts=artifacts,
         watch=watch,
         sandbox=box.kind,
+        voices=voices_of(forum),
+        board=Board(forum, redact.redact_text, law.schema.secrets) if forum is not None else None,
         end_now=runner.end_now,
         room=lambda: need_room(runtime),
     )

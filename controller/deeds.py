@@ -46,12 +46,16 @@ def refused(
 
 
 def moved(entry: Entry, fresh: Readings) -> str | Defer:
-    """What of the forge is not any more as the entry's basis says, in a sentence; empty when all of it is."""
+    """What of the forge is not any more as the entry's basis says, or as its yes was said there, in a sentence; empty
+    when all of it is."""
     held = {name: then for name, then in entry.basis.items() if name.startswith(f"{NAME} ")}
-    if not held:
-        return ""
-    if not isinstance(fresh.items.get(NAME), ForgeReading):
-        return _later(fresh, f"{NAME} can't be read now, and {entry.id} was approved for it as it was")
+    seen = fresh.items.get(NAME)
+    if (held or entry.via) and not isinstance(seen, ForgeReading):
+        return _later(
+            fresh, f"{NAME} can't be read now, and {entry.id} was approved for it as it was, or there"
+        )
+    if isinstance(seen, ForgeReading) and seen.word is not None and not seen.word.holds:
+        return f"what {entry.decider or 'somebody'} wrote was edited or taken away since"
     now = basis(str(entry.transition["action"]["tool"]), fresh)
     other = [name for name, then in held.items() if now.get(name) != then]
     return f"{other[0]} is not {held[other[0]]} any more, and the approval was for that" if other else ""

@@ -19,6 +19,7 @@ from controller.claim import claim, release, renewed
 from controller.commit import commit
 from controller.fallback import chosen, left_out
 from controller.halts import stands
+from controller.hearing import heard
 from controller.interrupt import interrupted, interruptible
 from controller.opening import Options, opened, same_version
 from controller.rig import Rig
@@ -81,6 +82,7 @@ async def _early(rig: Rig, options: Options) -> End | None:
     if options.new or options.retry or options.accept:
         return None
     record, task = await rig.store.load(rig.task.task.name), rig.task.task
+    record = await heard(record, rig) if record is not None else None
     if record is not None and record.finished and task.repeat == "on-change":
         return End(record, record.outcome) if unchanged(record, await rig.workspace.base()) else None
     if record is not None and stands(record, task, rig.task.digests, time.time()):
@@ -98,6 +100,7 @@ async def _steps(
     """Steps until an outcome, the limit, or the deadline: the halt says that it was this."""
     taken, deadline = 0, options.deadline
     while options.limit is None or taken < options.limit:
+        record = await heard(record, rig)
         if record.closed(time.time()):
             if (delay := _worth(record, options)) is None:
                 return None

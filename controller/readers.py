@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from contracts.errors import ConfigError
 from contracts.forge_reading import NAME
-from contracts.ports import Given, Reconciler
+from contracts.ports import Given, Reconciler, Voices
 from contracts.redact import Redactor
 from contracts.task import Task
 from controller.installed import found
@@ -91,6 +91,14 @@ def _forge(forum: Forum, task: Task, redact: Redactor) -> Reconciler:
         allowed=task.actions.allow,
         clear=redact.redact_text,
     )
+    return made
+
+
+def voices_of(forum: Forum | None) -> Voices | None:
+    """Who hears people on the task's forge; None where it has none, or a remote alone."""
+    if forum is None or forum.api is None:
+        return None
+    made: Voices = found("reconcilers", "voices").of(forum.forge, forum.api, forum.token, forum.branch)
     return made
 
 

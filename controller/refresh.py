@@ -32,6 +32,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         start={name: check.start for name, check in record.checks.items() if check.start is not None},
         since=tuple(sorted(record.approved.commits)) if record.approved else (),
         deed=record.staged,
+        via=record.approved.via if record.approved else "",
         stood=standing(record.outside, HOLDS) if record.version else None,
     )
     items: dict[str, Reading] = {}

@@ -7,7 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contracts.charter import Charter
-from contracts.ports import Actions, Agent, Artifacts, Lease, Opened, Reconciler, Store, Workspace
+from contracts.ports import (
+    Actions,
+    Agent,
+    Artifacts,
+    Board,
+    Lease,
+    Opened,
+    Reconciler,
+    Store,
+    Voices,
+    Workspace,
+)
 
 LEASE_SECONDS = 60.0
 
@@ -30,7 +41,8 @@ class Watch:
 class Rig:
     """Everything that a step needs. `readers` in the order in which they are shown. `hold`: the lease is kept
     between steps (`controller.loop` gives it up at its end). `end_now` kills every child at once. `room` raises
-    NoRoom when the disk is too full to begin something. `sandbox` names the one that commands run in."""
+    NoRoom when the disk is too full to begin something. `sandbox` names the one that commands run in. `board` is where
+    on the forge what waits for people is put, `voices` what they say there."""
 
     task: Charter
     agent: Agent
@@ -45,6 +57,8 @@ class Rig:
     hold: bool = False
     lease: Lease | None = None
     sandbox: str = "none"
+    voices: Voices | None = None
+    board: Board | None = None
 
 
 @dataclass

@@ -11,12 +11,13 @@ from contracts import deed_rules
 from contracts.deeds import Forge
 from contracts.forge_api import Api, Call, Thread
 from contracts.forge_marks import SHORT
-from contracts.forge_reading import NAME, CiRun, ForgeReading, Request, Seen
+from contracts.forge_reading import NAME, CiRun, ForgeReading, Request, Said, Seen
 from contracts.ports import Ask
 from contracts.record import Staged
 from reconcilers.asked import asked
 from reconcilers.http import Client
 from reconcilers.schedule import opens, zone_of
+from reconcilers.voices import Voices
 
 SECONDS = 60.0
 FOREIGN = 5  # commits of others that are named
@@ -54,6 +55,7 @@ class ForgeReconciler:
         self._zone = zone_of(forge.caps.timezone)
         self._branch, self._base, self._allowed = branch, base, frozenset(allowed)
         self._http = Client(forge.place, api.headers(token), secret=bool(token)) if api is not None else None
+        self._voices = Voices(forge, api, self._http, branch) if api is not None and self._http else None
 
     async def read(self, ask: Ask) -> ForgeReading:
         """The reading, now."""
@@ -87,6 +89,7 @@ class ForgeReconciler:
             opens=opens(self._forge.caps.schedule, self._zone, ask.now),
             runs=runs,
             deed=seen,
+            word=self._word(ask.via, deadline),
             took=time.monotonic() - began,
         )
         return reading.model_copy(update={"free": deed_rules.free(reading, self._forge, ask.now)})
@@ -131,6 +134,12 @@ class ForgeReconciler:
             run.id: self._api.attempt(self._all(self._api.jobs(run.id), deadline)) for run in newest.values()
         }
         return tuple(run.model_copy(update={"attempt": counts[run.id]}) for run in newest.values())
+
+    def _word(self, via: str, deadline: float) -> Said | None:
+        """Whether the word that a yes rests on still stands."""
+        if not via or self._voices is None:
+            return None
+        return Said(via=via, holds=self._voices.stands(via, deadline))
 
     # ---- what is seen of a deed -------------------------------------------------------------------------------
     def _seen(

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from contracts.forge import IssuesOptions, PullsOptions, Repository, Thread
+from contracts.forge_words import governs
 from reconcilers.http import Client
 from reconcilers.written import Comment, Written
 
@@ -56,6 +57,9 @@ class GitlabIssues:
             for each in found
             if not each.get("system")
         ]
+        made = [
+            each for each in made if not governs(each.body)
+        ]  # decisions are no part of what is decided on
         by = [each for each in made if not asked.comments_by or each.author in asked.comments_by]
         return tuple(by[-asked.comments :])
 

@@ -59,6 +59,14 @@ class Hub(GithubStub):
             return Reply(200, log, {"Content-Type": "text/plain"}) if log is not None else Reply(404, b"")
         return super().at(path, query)
 
+    def comment(self, number: int, by: str, body: str) -> dict[str, Any]:
+        """As of now."""
+        super().comment(number, by, body)
+        made = self.comments[number][-1]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        made |= {"created_at": now, "updated_at": now}
+        return made
+
     # ---- what is done -----------------------------------------------------------------------------------------
     def act(self, method: str, path: str, body: Any) -> Reply:
         self.moved()

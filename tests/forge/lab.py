@@ -47,10 +47,12 @@ class Lab(GitlabStub):
             return Reply(404, b"") if trace is None else Reply(200, trace, {"Content-Type": "text/plain"})
         return super().at(path, query)
 
-    def note(self, at: str, by: str, body: str, *, system: bool = False, **more: Any) -> dict[str, Any]:
+    def note(self, at: str, by: str, body: str, *, system: bool = False) -> dict[str, Any]:
+        """As of now."""
         super().note(at, by, body, system=system)
         made = self.notes[at][-1]
-        made |= {"created_at": made["updated_at"], **more}
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        made |= {"created_at": now, "updated_at": now}
         return made
 
     # ---- what is done -----------------------------------------------------------------------------------------
