@@ -7,6 +7,7 @@ import random
 import pytest
 
 from controller import gate as judging
+from tests.suites.properties.codes import rejection_codes
 from tests.suites.properties.laws import Law, laws
 from tests.suites.properties.test_properties import LAYERS, slips
 from tests.suites.properties.walk import walked
@@ -23,6 +24,7 @@ def test_nothing_protected_changes_and_every_state_is_valid(every: list[Law]) ->
     found = walked(every, CASES, 1)
     assert not found.violations, "\n".join(found.wrong)
     assert found.cases == CASES and len(found.rules) > 30 and found.evicted > 10
+    assert found.rules <= rejection_codes(), "the whole suite reaches each of them"
 
 
 @pytest.mark.parametrize("layer", LAYERS)

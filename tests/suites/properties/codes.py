@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 GATE, CONFIRM = ROOT / "controller/gate.py", ROOT / "controller/confirm.py"
-DRIVEN = (GATE, CONFIRM, ROOT / "controller/basis.py")
+DEEDS, DEED_RULES = ROOT / "controller/deeds.py", ROOT / "contracts/deed_rules.py"
+DRIVEN = (GATE, CONFIRM, DEEDS, ROOT / "controller/basis.py")
 INVARIANTS = "invariants."  # and the name that a schema gave it
 
 
@@ -32,7 +33,10 @@ def _codes(code: ast.expr, call: ast.AST, path: Path) -> Iterator[str]:
         case ast.Constant(value=str(text)):
             yield text
         case ast.Name(id=name):
-            (text,) = (value for known, value in _constants(path) if known == name)
+            # Its own, or one that it imports from another module that rejects.
+            (text,) = {
+                value for each in (path, *DRIVEN) for known, value in _constants(each) if known == name
+            }
             yield text
         case ast.IfExp(body=one, orelse=other):
             yield from _codes(one, call, path)
@@ -52,6 +56,8 @@ def _rests(prefix: str, call: ast.AST, path: Path) -> set[str]:
             rests = set(_classes(call))
         case "policy.approval_":
             rests = {_text(node.args[1]) for node in ast.walk(_tree(CONFIRM)) if _calls(node, "_no")}  # type: ignore[attr-defined]
+        case "policy." if path == DEEDS:
+            rests = {rest for name in _functions(DEED_RULES) for rest in _pairs(DEED_RULES, name)}
         case "policy.":
             rests = {*_pairs(ROOT / "contracts/grammar.py", "problem")}
             rests |= {
@@ -84,6 +90,11 @@ def _pairs(path: Path, function: str) -> Iterator[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             yield _text(node.value.elts[0])
+
+
+def _functions(path: Path) -> Iterator[str]:
+    """The module's own functions, methods left out."""
+    yield from (node.name for node in _tree(path).body if isinstance(node, ast.FunctionDef))
 
 
 def _constants(path: Path) -> Iterator[tuple[str, str]]:

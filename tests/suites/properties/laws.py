@@ -24,10 +24,12 @@ BOUNDARIES: tuple[dict[str, Any], ...] = (
     {},
     {"boundaries": ({"paths": ("src/guarded*",)},), "who": ("ana",)},
     {"boundaries": ({"deletes": 1}, {"run": "sh*"}), "on_blocked": "continue"},
-    {"boundaries": ({"tool": "apply_patch"},), "on_blocked": "continue"},
+    {"boundaries": ({"tool": "apply_patch"}, {"tool": "pr_merge"}), "on_blocked": "continue"},
 )
 
 
+DEEDS = "git_push, git_pull, pr_open, pr_update, pr_merge, pr_comment, issue_comment, ci_rerun"
+CAPS = "{open: 2, hourly: 1, reruns: 1}"
 RULES: list[dict[str, Any]] = [
     {"name": "uses_known", "say": "a use names a note", "refers": "/uses/*", "to": "/notes/#"},
     {"name": "seats_differ", "say": "no seat is given twice", "unique": ["/seats/*"]},
@@ -53,10 +55,11 @@ class Law:
 
 def laws(folder: Path, rng: random.Random, generated: int = 12) -> list[Law]:
     """One charter for each shipped schema, `generated` more."""
-    task = TASK.replace("ask, finish]", "recall, ask, request_change, finish]")
+    task = TASK.replace("ask, finish]", f"recall, ask, request_change, {DEEDS}, finish]")
     task = task.replace("    show:", f"{COMMANDS}    show:").replace(
         "[sh, check.sh],", '[sh, check.sh], pins: ["src/pinned/**"],'
     )
+    task += f"forge: {{provider: github, repository: o/r, caps: {CAPS}}}\n"
     task += "limits: {state: 4KiB}\nlocked_requirements: [{id: keep, value: Keep the file names.}]\n"
     (folder / "task.yaml").write_text(task)
     base = charter(read_task(folder / "task.yaml"))

@@ -233,6 +233,20 @@ def change(rng: random.Random) -> Json:
     }
 
 
+def deed(rng: random.Random) -> Json:
+    return rng.choice([
+        {"tool": "git_push", "args": {}},
+        {"tool": "git_pull", "args": {}},
+        {"tool": "pr_open", "args": {"title": "Tidy", "body": "Why."}},
+        {"tool": "pr_open", "args": {"title": "Tidy", "body": "Why.", "draft": True}},
+        {"tool": "pr_update", "args": rng.choice([{}, {"body": "More."}])},
+        {"tool": "pr_merge", "args": {}},
+        {"tool": "pr_comment", "args": {"body": "Done."}},
+        {"tool": "issue_comment", "args": {"issue": 3, "body": "Done."}},
+        {"tool": "ci_rerun", "args": {"why": "the network"}},
+    ])  # fmt: skip
+
+
 def wrong_action(rng: random.Random) -> Json:
     large, secret = "b" * 65_000 + "é" * 500, rng.choice(PLANTED)
     return rng.choice([
@@ -257,8 +271,11 @@ def action(rng: random.Random) -> Json:
     word = rng.random()
     if word < 0.35:
         return edits(rng)
-    return rng.choice([read, read, run, batch, diff, change, lambda _: {"tool": "finish", "args": {"summary": "done"}},
-                       lambda r: {"tool": "ask", "args": {"question": f"Which {r.randint(1, 99)}?"}}])(rng)  # fmt: skip
+    return rng.choice([
+        read, read, run, batch, diff, change, deed, deed,
+        lambda _: {"tool": "finish", "args": {"summary": "done"}},
+        lambda r: {"tool": "ask", "args": {"question": f"Which {r.randint(1, 99)}?"}},
+    ])(rng)  # fmt: skip
 
 
 # ---- replies --------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from contracts.forge_reading import ForgeReading
 from contracts.queue import Entry
-from contracts.readings import Readings
+from contracts.readings import CiReading, Readings
 from contracts.record import RunRecord, Staged
 from tests.suites.properties.laws import Law
 
@@ -57,6 +58,7 @@ def faults(
         f"{name} was let go of, and the patch sets it" for name in gone if _in(patch, name) is not None
     )
     yield from _action(tool, args, seen, fresh, law)
+    yield from _deed(tool, fresh)
     yield from _person(record, fresh, staged, entry, law)
 
 
@@ -301,6 +303,32 @@ def _closed(path: str) -> bool:
     return any(fnmatchcase(clean.lower(), glob) for glob in CLOSED)
 
 
+def _deed(tool: str, fresh: Readings) -> Iterator[str]:
+    """What must be so on the forge for what is done there, as a person would check it before."""
+    now = fresh.items.get("forge")
+    if tool not in ("git_push", "git_pull", "pr_open", "pr_update", "pr_merge", "pr_comment", "ci_rerun"):
+        return
+    if not isinstance(now, ForgeReading):
+        yield "the forge could not be read, and something is done there"
+        return
+    request, pushed = now.request, now.tip == now.sha
+    is_open = request is not None and request.state == "open"
+    closed = now.opens is not None and tool in ("git_push", "pr_open", "pr_merge")
+    lately = [each for each in now.recent or () if each > fresh.at - 3600]
+    must = {
+        "git_push": now.tip is None or now.holds or (request is not None and request.state == "merged"),
+        "git_pull": now.tip is not None and not now.holds,
+        "pr_open": pushed and not is_open and now.opened in (0, 1) and not lately,
+        "pr_update": is_open,
+        "pr_merge": is_open and request is not None and request.head == now.sha and not request.draft
+        and all(each.state == "passed" for each in fresh.items.values() if isinstance(each, CiReading)),
+        "pr_comment": is_open,
+        "ci_rerun": pushed and any(run.failed and run.attempt <= 1 for run in now.runs),
+    }  # fmt: skip
+    if closed or not must[tool]:
+        yield f"{tool} is not to be done as the forge stands"
+
+
 def _person(
     record: RunRecord, fresh: Readings, staged: Staged, entry: Entry | None, law: Law
 ) -> Iterator[str]:
@@ -334,6 +362,9 @@ def _person(
             same = hashlib.sha256(told.encode()).hexdigest() == then
         elif name == "head":
             same = git is not None and git.head == then
+        elif name == "forge request":  # of a merge, the only deed that waits for a person here
+            same = isinstance(now := fresh.items.get("forge"), ForgeReading) and now.request is not None
+            same = same and then == f"{now.request.number} at {now.request.head}"
         else:
             same = git is not None and name[5:] not in git.changed.get(then, (name[5:],))
         if not same:

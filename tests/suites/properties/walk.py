@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.base import canonical
+from contracts.forge_reading import CiRun, ForgeReading, Request
 from contracts.queue import Answer, Decision, Entry, Post
-from contracts.readings import GitReading, Readings, UnknownReading
+from contracts.readings import CiReading, GitReading, Readings, UnknownReading
 from contracts.record import Observation, RunRecord
 from contracts.reply import Reply
 from contracts.verdicts import Allow, Confirm, Gated, Proven, Refuted, Reject, Verified
@@ -174,10 +175,55 @@ class _Walk:
             touched = (rng.choice(moves.PATHS),) if rng.random() < 0.2 else ()
             values["changed"] = dict.fromkeys(entry.commits, touched)
             at += 10**6 if rng.random() < 0.1 else 0
-        seen = Readings(at=at, items={"git": GitReading(**values)})
+        outside = {"forge": self._forge(at), "ci": self._ci()}
+        seen = Readings(at=at, items={"git": GitReading(**values), **outside})
         luck = rng.random()
         if luck < 0.03:
-            return seen, Readings(at=at, items={"git": UnknownReading(name="git", why="locked")})
+            return seen, Readings(at=at, items={"git": UnknownReading(name="git", why="locked"), **outside})
         if luck < 0.08:
-            return seen, Readings(at=at, items={"git": GitReading(**values | {"tree": "other"})})
+            return seen, Readings(at=at, items={"git": GitReading(**values | {"tree": "other"}), **outside})
+        if luck < 0.11:
+            other: dict[str, Any] = rng.choice(
+                [{"forge": self._forge(at)}, {"forge": UnknownReading(name="forge", why="cut")}]
+            )
+            return seen, Readings(at=at, items={**seen.items, **other})
         return seen, seen
+
+    def _forge(self, at: float) -> ForgeReading:
+        """The forge as it may stand: pushed to or not, by others or not, with a pull request or without."""
+        rng, head = self.rng, self.record.head
+        request = Request(
+            number=rng.randint(1, 3),
+            state=rng.choice(["open", "open", "merged", "closed"]),
+            draft=rng.random() < 0.2,
+            title="Tidy",
+            head=rng.choice([head, head, "c" * 40]),
+            base="main",
+            body=rng.choice(["x", "y"]),
+            run=rng.choice([self.record.run, "other@a#1"]),
+        )
+        runs = [
+            CiRun(
+                id=n,
+                name=f"run {n}",
+                attempt=rng.randint(1, 3),
+                failed=rng.random() < 0.6,
+                over=rng.random() < 0.8,
+            )
+            for n in range(rng.randint(0, 2))
+        ]
+        return ForgeReading(
+            provider="github", place="o/r", branch="b", base="main", sha=head,
+            tip=rng.choice([head, head, head, "c" * 40, None]),
+            holds=rng.random() < 0.6,
+            foreign=("eve: a commit",),
+            request=request if rng.random() < 0.6 else None,
+            opened=rng.choice([0, 0, 1, 2, None]),
+            recent=rng.choice([(), (), (at - 60,), (at - 4000,), None]),
+            opens=rng.choice([None, None, None, at + 600]),
+            runs=tuple(run.model_copy(update={"over": run.over or run.failed}) for run in runs),
+        )  # fmt: skip
+
+    def _ci(self) -> CiReading:
+        state = self.rng.choice(["passed", "passed", "failed", "pending"])
+        return CiReading(name="ci", provider="github", sha=self.record.head, state=state, why="so it says")
