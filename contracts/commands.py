@@ -15,12 +15,17 @@ from contracts.units import CommandLine, Duration, Inside, Many, Name, OptionalA
 # `{name}` is filled in, `{{name}}` stands for the text `{name}`, `${NAME}` is the shell's own.
 _PLACE = re.compile(r"\{(\{[a-z][a-z0-9_]*\})\}|(?<![${])\{([a-z][a-z0-9_]*)\}")
 
+_BREAK = re.compile(r"[\r\n]")
+_BREAK_NAMED = {"\\n", "\\r", "\n", "\r"}
+_TOKEN = re.compile(r"\\?.", re.DOTALL)
+
 
 class Param(Frozen):
     """What a parameter's value may be; exactly one of the two."""
 
     pattern: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = Field(
-        default=None, description="regular expression that the whole value must match"
+        default=None,
+        description="regular expression that the whole value must match; a line break only where it names \\n",
     )
     enum: Annotated[Many[Text], Field(min_length=1)] | None = Field(
         default=None, description="the allowed values"
@@ -37,13 +42,19 @@ class Param(Frozen):
                 raise invalid(f"the pattern is no regular expression: {error}") from None
         return self
 
-    def accepts(self, value: str) -> bool:
-        """Whether `value` may be filled in. The whole value must match; a NUL or line break never does."""
-        if re.search(r"[\x00\r\n]", value):
-            return False
-        if self.pattern is not None:
-            return re.fullmatch(self.pattern, value) is not None
-        return value in (self.enum or ())
+    def objection(self, value: str) -> str | None:
+        """Why `value` may not be filled in, or None. The whole value must match; a line break also must be named,
+        since `[^;]` and `\\s` match one that nobody thought of. A NUL can be in no argument."""
+        if "\0" in value:
+            return "an argument can't hold a NUL"
+        if self.enum is not None:
+            return None if value in self.enum else f"allowed are {', '.join(self.enum)}"
+        assert self.pattern is not None
+        if not re.fullmatch(self.pattern, value):
+            return f"the whole value must match {self.pattern}"
+        if _BREAK.search(value) and not _BREAK_NAMED & set(_TOKEN.findall(self.pattern)):
+            return f"it holds a line break, and the pattern {self.pattern} names none (\\n)"
+        return None
 
 
 class Command(Frozen):
@@ -93,8 +104,12 @@ class Command(Frozen):
         if values.keys() != self.params.keys():
             raise ValueError(f"params are {sorted(self.params)}, given are {sorted(values)}")
         for name, value in values.items():
-            if not self.params[name].accepts(value):
-                raise ValueError(f"param {name!r} does not accept {value[:200]!r}")
+            why = self.params[name].objection(value)
+            if not why and isinstance(line, str) and _BREAK.search(value):
+                # In a comment or a here-document no quoting holds it: the next line would be code.
+                why = "it holds a line break, which is safe only where `run` is a list"
+            if why:
+                raise ValueError(f"param {name!r} does not accept {value[:200]!r}: {why[:400]}")
         if isinstance(line, str):
             return _PLACE.sub(lambda m: m[1] or shlex.quote(values[m[2]]), line)
         return tuple(_PLACE.sub(lambda m: m[1] or values[m[2]], word) for word in line)

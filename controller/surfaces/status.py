@@ -96,9 +96,7 @@ def read(store: Path, task: str) -> Json:
         inbox = db.execute("SELECT body FROM inbox WHERE task = ? ORDER BY id", (task,)).fetchall()
         lease = db.execute("SELECT owner, expires, id FROM leases WHERE task = ?", (task,)).fetchone()
     except sqlite3.Error as error:
-        raise Unreadable(
-            f"the store is damaged or can't be read: {error} (`controller state recover` rebuilds a damaged one)"
-        ) from error
+        raise _unreadable(error) from error
     finally:
         db.close()
     owner = json.loads(lease[0]) | {"expires": lease[1], "id": lease[2]} if lease else None
@@ -113,6 +111,20 @@ def read(store: Path, task: str) -> Json:
             f"the record has format {record['format']}, this version reads up to {FORMAT} (upgrade)"
         )
     return {"record": record, "inbox": [json.loads(body) for (body,) in inbox], "lease": owner}
+
+
+def _unreadable(error: sqlite3.Error) -> Unreadable:
+    said = str(error)
+    if "unable to open" in said or "readonly" in said:
+        return Unreadable(
+            f"the store can't be opened: {said} (to read it, SQLite writes beside it: this takes the right to write in "
+            "its folder, and a disk that is not read-only)"
+        )
+    if "locked" in said:
+        return Unreadable("the store is locked by another process (try again)")
+    return Unreadable(
+        f"the store is damaged or can't be read: {said} (`controller state recover` rebuilds a damaged one)"
+    )
 
 
 # ---- what it means ----------------------------------------------------------------------------------------

@@ -324,10 +324,26 @@ def test_other_braces_stay_as_they_are() -> None:
 )
 def test_the_whole_value_must_match(value: str) -> None:
     param = Param(pattern=r"tests/[a-z]+\.py$")
-    assert param.accepts("tests/a.py")
-    assert not param.accepts(value)
+    assert param.objection("tests/a.py") is None
+    assert param.objection(value)
     with pytest.raises(ValueError, match="does not accept"):
         command(["t", "{p}"], {"p": {"pattern": r"tests/[a-z]+\.py$"}}).filled({"p": value})
+
+
+@pytest.mark.parametrize("broken", ["a\nb", "a\r\nb"])
+def test_a_line_break_is_for_lists_whose_pattern_names_it(broken: str) -> None:
+    def filled(run: list[str] | str, pattern: str) -> object:
+        return command(run, {"p": {"pattern": pattern}}).filled({"p": broken})
+
+    assert filled(["t", "{p}"], r"[a-z\r\n]+") == ("t", broken)
+    assert command(["t", "{p}"], {"p": {"enum": [broken]}}).filled({"p": broken}) == ("t", broken)
+    for by_chance in (r"[^;]+", r"[a-z\s]+", r"[^\\n]+"):
+        with pytest.raises(ValueError, match=r"line break, and the pattern .* names none"):
+            filled(["t", "{p}"], by_chance)
+    with pytest.raises(ValueError, match="the whole value must match"):
+        filled(["t", "{p}"], r"[^\r\n]+")
+    with pytest.raises(ValueError, match="safe only where `run` is a list"):
+        filled("true # {p}", r"[a-z\r\n]+")
 
 
 def test_params_are_all_given_and_no_more() -> None:

@@ -303,6 +303,10 @@ def test_a_folder_without_the_right_to_write_is_refused(shell: Shell) -> None:
         refused.stderr
     )
     assert plain("step").returncode == 8
+    seen = plain("status")
+    assert (seen.returncode, seen.stdout) == (8, "")
+    assert "can't be opened" in seen.stderr and "right to write" in seen.stderr, seen.stderr
+    assert "damaged" not in seen.stderr and "recover" not in seen.stderr
     _owned(runtime, os.geteuid(), 0o755)
     assert shell("state", "show", "--json").one == before
     assert shell("run").code == 0
