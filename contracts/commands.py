@@ -15,6 +15,7 @@ from contracts.units import CommandLine, Duration, Inside, Many, Name, OptionalA
 # `{name}` is filled in, `{{name}}` stands for the text `{name}`, `${NAME}` is the shell's own.
 _PLACE = re.compile(r"\{(\{[a-z][a-z0-9_]*\})\}|(?<![${])\{([a-z][a-z0-9_]*)\}")
 
+_HERE = re.compile(r"(?<!<)<<(?!<).*\n")
 _BREAK = re.compile(r"[\r\n]")
 _BREAK_NAMED = {"\\n", "\\r", "\n", "\r"}
 _TOKEN = re.compile(r"\\?.", re.DOTALL)
@@ -88,6 +89,12 @@ class Command(Frozen):
             raise invalid(
                 f"{{{quoted}}} stands within quotes; the value is quoted for you: leave the quotes out"
             )
+        if isinstance(self.run, str) and (start := _HERE.search(self.run)):
+            for inside in _names(self.run[start.end() :]):
+                raise invalid(
+                    f"{{{inside}}} stands in a here-document or after one; there no quoting keeps a value from being "
+                    "run: use it before, as an argument"
+                )
         return self
 
     def filled(self, values: Mapping[str, str]) -> str | tuple[str, ...]:

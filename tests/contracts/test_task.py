@@ -299,6 +299,7 @@ def command(run: object, params: object = None, **more: Any) -> Command:
         ('t "{p}"', {"p": {"pattern": "x"}}, "stands within quotes"),
         ("t 'a b {p}'", {"p": {"pattern": "x"}}, "stands within quotes"),
         ("t \\{p}", {"p": {"pattern": "x"}}, "stands within quotes"),
+        ("t <<EOF\n{p}\nEOF", {"p": {"pattern": "x"}}, "in a here-document"),
     ],
 )
 def test_placeholders_and_params_belong_together(run: object, params: object, said: str) -> None:
