@@ -26,6 +26,16 @@ class Mark(Frozen):
     step: int
 
 
+class Learned(Frozen):
+    """When an entry of the state was set, and on what: the step, UTC seconds, the commit, and the marks of what it
+    rests on outside, by authority or source."""
+
+    step: int
+    at: float
+    head: str = ""
+    on: dict[str, str] = {}
+
+
 class Drift(Frozen):
     """One thing that is another one than when it was read last, as it was from step `since` on. `what` says it, `was`
     and `now` are its marks."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 from contracts.base import Frozen, JsonObject
 from contracts.fading import Fading
 from contracts.fields import places
-from contracts.merge import Path, difference, merge, nested
+from contracts.merge import Path, both, difference, merge, nested, value_at
 from contracts.schema_refs import pointer
 from contracts.state import StateSchema
 from contracts.text import line
@@ -76,7 +76,7 @@ def carried(
         if rule.retention == "run":
             continue
         for place, value in places(state, path):
-            tried = cast(JsonObject, merge(start, nested(place, difference(_get(start, place), value))))
+            tried = cast(JsonObject, merge(start, nested(place, difference(value_at(start, place), value))))
             if schema.errors(tried) or schema.broken(None, tried):
                 lost.append(pointer(place))
             else:
@@ -129,8 +129,8 @@ class _Work:
 
     def _drop(self, path: Path, told: dict[str, list[str]], rule: Fading | None = None) -> bool:
         """Let go of what is at `path`, unless an invariant or the schema would break that holds with it."""
-        value = _get(self.state, path)
-        shown = _get(veiled(self.state, self.schema.secrets), path)
+        value = value_at(self.state, path)
+        shown = value_at(veiled(self.state, self.schema.secrets), path)
         gone = nested(path, None if rule is None or rule.removed else difference(value, rule.first))
         tried = cast(JsonObject, merge(self.state, gone))
         broken, faults = set(self.schema.broken(self.before, tried)), set[str]()
@@ -140,7 +140,7 @@ class _Work:
         if broken - self._broken or faults:
             return False
         self.state, self._broken = tried, broken
-        self.gone = cast(JsonObject, _both(self.gone, gone))
+        self.gone = cast(JsonObject, both(self.gone, gone))
         self.values[pointer(path)] = shown
         told.setdefault(pointer(path[:-1]), []).append(path[-1])
         return True
@@ -182,28 +182,17 @@ def _aged(
     found: Ages = {}
     for path in paths:
         name = pointer(path)
-        inserted, last = ages.get(name, (0, now - 1)) if _get(before, path) is not None else (now, now)
+        inserted, last = ages.get(name, (0, now - 1)) if value_at(before, path) is not None else (now, now)
         found[name] = (inserted, now if _sets(patch, path) else last)
     return found
 
 
 def _sets(patch: Any, path: Path) -> bool:
     """Whether a patch sets what is at `path`, or something in it."""
-    return _get(patch, path) is not None
-
-
-def _get(node: Any, path: Path) -> Any:
-    for key in path:
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
+    return value_at(patch, path) is not None
 
 
 # ---- patches ----------------------------------------------------------------------------------------------
-def _both(one: Any, other: Any) -> Any:
-    """Two patches as one; `null` stays in it."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return other
-    return {**one, **{key: _both(one.get(key), value) for key, value in other.items()}}
 
 
 def _said(work: _Work) -> str:

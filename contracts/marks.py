@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from contracts.base import canonical
+from contracts.base import canonical, digest
 from contracts.deployed import DeploymentReading
 from contracts.documents import SHORT, DocumentsReading
 from contracts.forge_reading import ForgeReading
-from contracts.readings import Reading, Readings, UnknownReading
+from contracts.pointers import pointer_of
+from contracts.readings import CiReading, CommandReading, GitReading, Reading, Readings, UnknownReading
 from contracts.telemetry import ValueReading
 
 HOLDS, BROKEN = "as wanted", "not as wanted"
@@ -39,6 +40,38 @@ def unread(item: Reading | None) -> bool:
     if isinstance(item, DeploymentReading | ValueReading):
         return not item.read
     return item is None or isinstance(item, UnknownReading)
+
+
+def whole_mark(item: Reading | None) -> str:
+    """What a whole authority is known by; empty where that can't be told."""
+    match item:
+        case GitReading():
+            return item.head
+        case CiReading(read=True):
+            return f"{item.state} of {item.sha}"
+        case CommandReading():
+            return item.digest
+        case _:
+            return "" if item is None or unread(item) else digest(marks(item))
+
+
+def named(source: str, name: str, url: str = "") -> bool:
+    """Whether a source is that thing of the outside: its name, `issue:12`, a path with or without its commit, or its
+    address."""
+    authority, _, id = name.partition("/")
+    pointer = pointer_of(source)
+    said = {source, pointer.name if pointer else source, source.removeprefix("issue:")}
+    return bool(said & {name, authority, *({id, url} - {""})}) or (bool(id) and source.endswith(f"#{id}"))
+
+
+def urls(seen: Readings) -> dict[str, str]:
+    """The address of each text that was read, by the name of its mark."""
+    return {
+        f"{item.name}/{each.id}": each.url
+        for item in seen.items.values()
+        if isinstance(item, DocumentsReading)
+        for each in item.items
+    }
 
 
 def bound(seen: Readings, said: Any) -> dict[str, str]:

@@ -49,6 +49,20 @@ def nested(path: Path, value: JsonValue) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
+def both(one: JsonValue, other: JsonValue) -> JsonValue:
+    """Two patches as one, `other` after `one`; `null` stays in it."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return other
+    return {**one, **{key: both(one.get(key), value) for key, value in other.items()}}
+
+
+def value_at(node: Any, path: Path) -> Any:
+    """What stands at a path of a value; None where there is nothing."""
+    for key in path:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
 def depth(value: JsonValue) -> int:
     """Nesting of containers: 0 for a scalar, 1 for `{}` or `[]`. Iterative: safe on hostile input."""
     deepest, todo = 0, [(value, 1)]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from contracts.actions import Block
 from contracts.approvals import Boundary
 from contracts.base import Frozen, JsonObject
-from contracts.drift import DRIFT, Drift, Mark
+from contracts.drift import DRIFT, Drift, Learned, Mark
 from contracts.forget import Ages, Forgotten
 from contracts.outcomes import CLOSING, EDITED, Outcome
 from contracts.paths import PathPolicy
@@ -94,6 +94,9 @@ class Staged(Frozen):
     `rests` are the marks of what it rests on of the outside, as it was when it was allowed (contracts.marks).
     `deadline` (UTC seconds) is when evidence that is still to come is waited for no longer.
     `outside`: it has an effect beyond the worktree, so what its authorities say next is no drift.
+    `learned` is of the entries that it sets. `reported` is what the controller itself writes into its fields of the
+    state, from what the authorities say; `points` are those where the pointer to the evidence goes.
+    `stale` are the places of the state that did not hold any more when it was asked for.
     `superseded` are the facts that it replaces by what another source says; `unproven` the success criteria that no
     check proves, where it is a `finish`, and `asks` the question that is left of them for a person once evidence holds.
     `forgotten` is what the candidate let go of; `secrets` are the fields of it whose values are never shown.
@@ -126,6 +129,10 @@ class Staged(Frozen):
     files: dict[str, str] = {}
     rests: dict[str, str] = {}
     outside: bool = False
+    learned: dict[str, Learned] = {}
+    reported: JsonObject = {}
+    points: tuple[tuple[str, ...], ...] = ()
+    stale: tuple[str, ...] = ()
     superseded: JsonObject = {}
     unproven: tuple[str, ...] = ()
     asks: Entry | None = None
@@ -171,7 +178,8 @@ class Spend(Frozen):
 
 class CheckState(Frozen):
     """A check over the run: how it stood at the start, and when it was last read. `start` is what a guard that was
-    red then, and accepted so, printed: it must not get worse. `baseline_coverage` is in percent."""
+    red then, and accepted so, printed: it must not get worse. `baseline_coverage` is in percent, `tree` the commit
+    at which it was read last."""
 
     role: Literal["goal", "guard"]
     baseline: bool
@@ -182,6 +190,7 @@ class CheckState(Frozen):
     why: str = ""
     counts: TestCounts | None = None
     step: int = 0
+    tree: str = ""
     noticed: bool | None = None
 
 
@@ -228,7 +237,8 @@ class RunRecord(Frozen):
     `dual`) is as much of the state as evidence has shown, None where that is all of it. `pull_request` is the address
     of the run's own. `looked` is of a finished run that may be repeated. `left_out` are agents that are not asked:
     until when (UTC seconds; None: for the rest of the run). `outside` is the snapshot of what authorities said
-    last, `drift` what of it changed and no committed step has seen yet (contracts.drift)."""
+    last, `drift` what of it changed and no committed step has seen yet (contracts.drift). `learned` says since when,
+    and on what, an entry of the state is known, by its JSON pointer (contracts.freshness)."""
 
     format: int = FORMAT
     task: str
@@ -269,6 +279,7 @@ class RunRecord(Frozen):
     said: tuple[str, ...] = ()
     outside: dict[str, Mark] = {}
     drift: tuple[Drift, ...] = ()
+    learned: dict[str, Learned] = {}
     inbox: tuple[Post, ...] = ()
 
     @property

@@ -36,6 +36,13 @@ def pointer(path: tuple[str | int, ...]) -> str:
     return "/" + "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
+def path_of(pointer: str) -> tuple[str, ...]:
+    """The inverse of `pointer`, every step a text."""
+    return tuple(
+        step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:] if pointer != "/"
+    )
+
+
 def inline_refs(schema: JsonObject) -> JsonObject:
     """The same schema with every local `$ref` replaced by what it names and `$defs` dropped.
 

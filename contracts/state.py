@@ -13,6 +13,7 @@ from contracts.base import JsonObject, digest
 from contracts.explain import Checker, SchemaError
 from contracts.fading import fading
 from contracts.fields import ANY_KEY, FieldRule, alike, child, field_rule, places, smallest, walk
+from contracts.fresh_rules import FORMS, rule_of
 from contracts.invariants import KEYWORD, Broken, invariants
 from contracts.merge import Path
 from contracts.pointers import misformed
@@ -201,8 +202,10 @@ def _rule_problems(path: Path, node: JsonObject) -> Iterator[str]:
             yield f"{pointer(path)}: unknown keyword {key}; there are {', '.join(known)}"
         elif key in _CHOICES and value not in _CHOICES[key]:
             yield f"{pointer(path)}: {key} is {value!r}; it is one of {', '.join(_CHOICES[key])}"
-        elif key in _TEXTS and not (isinstance(value, str) and value):
+        elif key == "x-evict" and not (isinstance(value, str) and value):
             yield f"{pointer(path)}: {key} must be a word, not {value!r}"
+        elif key == "x-freshness" and not (isinstance(value, str) and rule_of(value)):
+            yield f"{pointer(path)}: {key} is {value!r}; it is {FORMS}"
         elif key == "x-ttl-steps" and not (type(value) is int and value > 0):
             yield f"{pointer(path)}: {key} must be a whole number of steps above 0, not {value!r}"
     policy, entry = node.get("x-change-policy"), node.get("additionalProperties")

@@ -243,6 +243,7 @@ def _verified(
         action_fingerprint=staged.fingerprint,
         repeated_of=record.step - record.progress.repeats if record.progress.repeats else None,
         score_delta=delta,
+        stale_pointers=staged.stale,
         durations={**(staged.launch.took if staged.launch else {}), **change.took},
         commit=tree.commit,
         undone=tree.undone,
@@ -346,6 +347,7 @@ def _checks(record: RunRecord, change: Verified) -> tuple[dict[str, CheckState],
             why=reading.why[:300],
             counts=reading.counts,
             step=record.step,
+            tree=reading.tree,
             noticed=old.noticed if old else None,
         )
     return after, delta

@@ -62,14 +62,19 @@ def patched(staged: Staged) -> dict[str, Any]:
     return {"state_patch": shown, "patch_bytes": size(patch)}
 
 
-def became(staged: Staged, views: JsonObject) -> JsonObject:
-    """What made the new state beside the patch: what the controller let go of, how it moved the views, and what a
-    person agreed to change."""
+def became(staged: Staged, views: JsonObject, points: JsonObject) -> JsonObject:
+    """What made the new state beside the patch: what the controller let go of, what it wrote of the authorities and the
+    evidence, how it moved the views, and what a person agreed to change."""
     gone = staged.forgotten
     forgot = {"forgot": gone.patch, "evicted": gone.values} if gone.patch else {}
     changed = {name: each for name in ("changed", "intent") if (each := getattr(staged, name)) is not None}
-    more = {name: each for name in ("superseded", "unproven") if (each := getattr(staged, name))}
-    return forgot | changed | more | ({"views": views} if views else {})
+    more = {name: each for name in ("superseded", "unproven", "reported") if (each := getattr(staged, name))}
+    return forgot | changed | more | beside(views, points)
+
+
+def beside(views: JsonObject, points: JsonObject) -> JsonObject:
+    """What the controller itself does to the state once evidence holds."""
+    return ({"views": views} if views else {}) | ({"points": points} if points else {})
 
 
 def summed_up(staged: Staged) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contracts.base import JsonObject
 from contracts.charter import Charter
+from contracts.fields import places
+from contracts.freshness import outdated
 from contracts.grammar import inner_actions
-from contracts.marks import bound, moved, unread
+from contracts.marks import bound, marks, moved, named, unread, urls
 from contracts.readings import Readings
 from contracts.verdicts import Defer, Reject, Verdict
 
 AGAIN = 30.0  # seconds until an authority that can't be read is asked anew
 STALE, AUTHORITY = "policy.stale", "authority"
+SOURCE = "policy.stale_source"
 RESTED_ON = ("issues", "pulls", "adr", "deployment")
 
 
@@ -60,6 +63,28 @@ def rested_on(task: Charter) -> tuple[str, ...]:
 def unreadable(fresh: Readings, task: Charter) -> list[str]:
     """The authorities of the outside that could not be read."""
     return [name for name in rested_on(task) if name in fresh.items and unread(fresh.items[name])]
+
+
+def outdated_source(transition: JsonObject, seen: Readings, fresh: Readings, task: Charter) -> Reject | None:
+    """None when every source that the reply cites anew is as it was: a stale pointer is no evidence."""
+    patch, action = transition["state_patch"], transition["action"]
+    cited = [
+        str(text) for path in task.schema.pointers for _, text in places(patch, path) if text is not None
+    ]
+    if action["tool"] == "request_change" and (against := action["args"].get("source")):
+        cited.append(str(against))
+    where, before = (
+        urls(seen),
+        {name: mark for item in seen.items.values() for name, mark in marks(item).items()},
+    )
+    for source in cited:
+        held = {name: mark for name, mark in before.items() if named(source, name, where.get(name, ""))}
+        if changed := moved(held, fresh)[0]:
+            return _stale(", ".join(changed))
+        if why := outdated(source, fresh):
+            say = f"{source} is no evidence any more: {why}. Look at it as it is now, and cite that"
+            return Reject(layer="policy", code=SOURCE, say=say)
+    return None
 
 
 def _stale(what: str) -> Reject:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from contracts.base import JsonObject
 from contracts.charter import Charter
-from contracts.documents import DocumentsReading
 from contracts.drift import ABSENT, DRIFT, Drift, merged, noticed
 from contracts.intent import SECTIONS, IntentContract, Item, in_force
+from contracts.marks import named, urls
 from contracts.outcomes import Outcome
-from contracts.pointers import pointer_of
 from contracts.queue import OUTSIDE, Entry
 from contracts.readings import Readings
 from contracts.record import Halt, RunRecord
@@ -48,27 +47,13 @@ def _concerned(
     drift: tuple[Drift, ...], seen: Readings, intent: IntentContract
 ) -> Iterator[tuple[Item, Drift]]:
     """What is locked, each with what changed of its source."""
-    urls = {
-        f"{item.name}/{each.id}": each.url
-        for item in seen.items.values()
-        if isinstance(item, DocumentsReading)
-        for each in item.items
-    }
+    where = urls(seen)
     for section in SECTIONS:
         for item in intent.shown(section):
             if item.source and (section in LOCKED or item.change_policy == "locked"):
                 yield from (
-                    (item, each) for each in drift if _names(item.source, each.name, urls.get(each.name, ""))
+                    (item, each) for each in drift if named(item.source, each.name, where.get(each.name, ""))
                 )
-
-
-def _names(source: str, name: str, url: str) -> bool:
-    """Whether a source is that thing of the outside: its name, `issue:12`, a path with or without its commit, or its
-    address."""
-    authority, _, id = name.partition("/")
-    pointer = pointer_of(source)
-    said = {source, pointer.name if pointer else source, source.removeprefix("issue:")}
-    return bool(said & {name, authority, *({id, url} - {""})}) or (bool(id) and source.endswith(f"#{id}"))
 
 
 def _asked(record: RunRecord, concerned: list[tuple[Item, Drift]], now: float, task: Charter) -> RunRecord:

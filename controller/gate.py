@@ -14,17 +14,18 @@ from contracts.charter import Charter
 from contracts.conflicts import clashes
 from contracts.forget import Forgotten, forget
 from contracts.grammar import inner_actions, paths_of, problem
-from contracts.merge import depth, merge, removed_paths, touched_paths, without
+from contracts.merge import both, depth, merge, removed_paths, touched_paths, without
 from contracts.outcomes import Outcome
 from contracts.queue import Entry
 from contracts.readings import Readings
 from contracts.record import RunRecord
 from contracts.reply import Reply, ReplyClass
+from contracts.reported import reported
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.veil import veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller import deeds
-from controller.basis import acts, unmoved
+from controller.basis import acts, outdated_source, unmoved
 from controller.charge import facts
 from controller.conceal import conceal, heard
 from controller.confirm import change_of, finishing, granted, needed, stale
@@ -127,6 +128,8 @@ def judge(
     change = change_of(record, tool, args, candidate, task)
     if isinstance(change, Proposed) and change.patch is not None:
         candidate = cast(JsonObject, merge(candidate, change.patch))
+    told = reported(task.schema, candidate, fresh)  # what the controller itself keeps at what authorities say
+    candidate = cast(JsonObject, merge(candidate, told))
     refused = (
         _full(gone)
         or _schema(candidate, patch, tool, args, task)
@@ -136,13 +139,15 @@ def judge(
         or _invariants(record.state, candidate, task)
         or _policy(record, tool, args, seen, fresh, task)
         or unmoved(whole, seen, fresh, task)
+        or outdated_source(whole, seen, fresh, task)
     )
     if refused:
         return refused
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
     proposal = change if isinstance(change, Proposed) else None
-    staged = staged_of(record, step, fresh, whole, candidate, gone, task).model_copy(
-        update=claimed(record, kept, gone, candidate, proposal.patch if proposal else None, task)
+    changed = both((proposal.patch if proposal else None) or {}, told)
+    staged = staged_of(record, step, seen, fresh, whole, candidate, gone, task).model_copy(
+        update={"reported": told} | claimed(record, kept, gone, candidate, cast(JsonObject, changed), task)
     )
     clash = clashes(task.schema, record.state, patch)
     staged = staged.model_copy(update={"superseded": {each.at: each.old for each in clash}})

@@ -71,6 +71,12 @@ def became(state: JsonObject, row: AuditRow) -> JsonObject:
         state = cast(JsonObject, merge(state, forgot))
     if changed := row.extra.get("changed"):  # what a person agreed to
         state = cast(JsonObject, merge(state, changed))
+    for told in (
+        "reported",
+        "points",
+    ):  # what the controller keeps at what authorities say, and at the evidence
+        if found := row.extra.get(told):
+            state = cast(JsonObject, merge(state, found))
     if moved := row.extra.get("views"):  # the controller kept the views on their lines
         state = cast(JsonObject, merge(state, {"view": moved}))
     return state

@@ -16,10 +16,12 @@ from typing import Any, cast
 from contracts.actions import Block
 from contracts.base import JsonObject, canonical, digest
 from contracts.charter import Charter
+from contracts.drift import Learned
 from contracts.forget import Forgotten, forget
-from contracts.merge import difference, merge
+from contracts.merge import both, difference, merge, nested, value_at
 from contracts.queue import UserNote
 from contracts.record import AuditRow, CommitMode, Observation, RunRecord, Staged
+from contracts.schema_refs import path_of
 from contracts.veil import veiled
 from contracts.verdicts import Refuted
 from controller import audit
@@ -83,21 +85,23 @@ def taken(record: RunRecord, row: AuditRow) -> tuple[RunRecord, AuditRow | None]
             "staged": staged.model_copy(update={"launch": None}),  # told and charged by this row
         }
     )
-    return after, _told(record, after, staged, row, audit.became(staged, {}))
+    return after, _told(record, after, staged, row, audit.became(staged, {}, {}))
 
 
 # ---- verified ---------------------------------------------------------------------------------------------
 def shown(record: RunRecord, staged: Staged, views: JsonObject, row: AuditRow) -> tuple[RunRecord, AuditRow]:
-    """Σ after a step whose evidence holds, and its row. `views` keeps the views on their lines."""
-    moved = {VIEW: views} if views else {}
+    """Σ after a step whose evidence holds, and its row. `views` keeps the views on their lines; where the schema has a
+    place for it, Σ points at the readings that the step was judged by."""
+    points = _points(record, staged)
+    moved = both({VIEW: views} if views else {}, points)
     state = cast(JsonObject, merge(staged.candidate, moved))
     if staged.mode == "staged":
         steps = record.spent.model_copy(update={"steps": record.spent.steps + 1})
         after = record.model_copy(update=_became(record, staged, state) | {"spent": steps})
-        return after, _told(record, after, staged, row, audit.became(staged, views))
+        return after, _told(record, after, staged, row, audit.became(staged, views, points))
     proven = None if staged.proven is None else cast(JsonObject, merge(staged.proven, moved))
     after = record.model_copy(update={"state": state, "confirmed": _behind(proven, state)})
-    return after, _told(record, after, staged, row, {"views": views} if views else {})
+    return after, _told(record, after, staged, row, audit.beside(views, points))
 
 
 def failed(staged: Staged, refuted: Refuted) -> Observation | None:
@@ -123,7 +127,24 @@ def _became(record: RunRecord, staged: Staged, state: JsonObject) -> dict[str, A
         "intent": staged.intent or record.intent,
         "refused": () if staged.intent else record.refused,
         "notes": _left(record, staged.candidate),
+        "learned": _learned(record, staged, state),
     }
+
+
+def _learned(record: RunRecord, staged: Staged, state: JsonObject) -> dict[str, Learned]:
+    """Since when, and on what, each entry that is still there is known."""
+    after = {**record.learned, **staged.learned}
+    return {place: each for place, each in after.items() if value_at(state, path_of(place)) is not None}
+
+
+def _points(record: RunRecord, staged: Staged) -> JsonObject:
+    """The patch that points at the evidence of the step, else at the readings that it was gated by."""
+    kept = record.digests.get("evidence") or record.digests.get("readings")
+    patch: JsonObject = {}
+    for path in staged.points if kept else ():
+        if len(path) == 1 or value_at(staged.candidate, path[:-1]) is not None:
+            patch = cast(JsonObject, both(patch, nested(path, f"artifact:{kept}")))
+    return patch
 
 
 def _behind(confirmed: JsonObject | None, state: JsonObject) -> JsonObject | None:

@@ -283,6 +283,7 @@ def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:
             passed=reading.passed,
             why=reading.why[:300],
             counts=reading.counts,
+            tree=reading.tree,
         )
     return states
 

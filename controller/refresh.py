@@ -9,6 +9,7 @@ import anyio
 from contracts.base import JsonObject
 from contracts.drift import standing
 from contracts.errors import ControllerError
+from contracts.freshness import file_commits
 from contracts.marks import HOLDS
 from contracts.ports import Ask, Reconciler
 from contracts.readings import AFTER_CHECKS, Need, Reading, Readings, UnknownReading
@@ -30,7 +31,7 @@ async def refresh(record: RunRecord, readers: tuple[Reconciler, ...], need: Need
         view=views(record.state),
         printed=record.printed,
         start={name: check.start for name, check in record.checks.items() if check.start is not None},
-        since=tuple(sorted(record.approved.commits)) if record.approved else (),
+        since=_since(record),
         deed=record.staged,
         via=record.approved.via if record.approved else "",
         stood=standing(record.outside, HOLDS) if record.version else None,
@@ -80,6 +81,12 @@ async def _read(reader: Reconciler, ask: Ask) -> Reading:
         return await reader.read(ask)
     except (ControllerError, OSError) as error:
         return UnknownReading(name=reader.name, why=str(error)[:500], took=time.monotonic() - began)
+
+
+def _since(record: RunRecord) -> tuple[str, ...]:
+    """The commits since which changes matter: what a person approved, and what the state cites, rests on files."""
+    approved = record.approved.commits if record.approved else set()
+    return tuple(sorted({*approved, *file_commits(record.state)}))
 
 
 def _floor(record: RunRecord) -> dict[str, int]:

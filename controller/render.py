@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import orjson
 
 from contracts.actions import Block
+from contracts.base import JsonObject
 from contracts.changes import GROWTH
 from contracts.charter import Charter
 from contracts.controls import visible
@@ -14,7 +16,9 @@ from contracts.deployed import DeploymentReading
 from contracts.documents import DocumentsReading
 from contracts.drift import LINE, SHOWN, told
 from contracts.forge_reading import ForgeReading
+from contracts.freshness import stale
 from contracts.intent import in_force
+from contracts.merge import merge
 from contracts.queue import MAX_NOTE, MAX_NOTES
 from contracts.readings import (
     CheckReading,
@@ -29,6 +33,7 @@ from contracts.readings import (
 )
 from contracts.record import CheckState, Correction, Observation, RunRecord
 from contracts.reply import Prompt
+from contracts.reported import reported
 from contracts.sections import section
 from contracts.telemetry import ValueReading
 from contracts.text import clean, cut, indented, line, share, shown_json, size, standing
@@ -37,6 +42,8 @@ from controller.modes import SAID, unconfirmed
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
 GIT, CHECK, FORGE = 1024, 512, 2048
+PLACES, PLACE = 12, 160  # stale places that are shown; bytes of each
+STALE = PLACES * (PLACE + 2) + 64
 DRIFT = SHOWN * (LINE + 2) + 64
 TITLE, FEW_BLOCKS = 400, 12  # bytes of a block's title; half as many where there are more blocks
 REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
@@ -52,7 +59,7 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
         ("actions", _grammar(task)),
     ]
     volatile = [
-        ("state", _state(record, task)),
+        ("state", _state(record, seen, task)),
         ("authorities", "" if paper else _authorities(record, seen, task)),
         ("views", _views(seen)),
         ("notes from the user", "" if paper else _notes(record, task)),
@@ -74,11 +81,13 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     readings += FORGE + 512 if task.task.forge is not None else 0
     changeable = task.spec("request_change") is not None
     beside = task.task.limits.state + 64 if task.task.commit_mode == "dual" else 0
+    schema = task.schema
+    aging = STALE + 64 if schema.pointers or any(each.freshness for each in schema.fields.values()) else 0
     parts = {
         "skill": size(section("skill", task.skill.strip())),
         "intent": size(section("intent", task.intent.render().strip())) + (GROWTH if changeable else 0),
         "actions": size(section("actions", _grammar(task))),
-        "state": min(state_bytes, task.task.limits.state) + 40 * 64 + beside,
+        "state": min(state_bytes, task.task.limits.state) + 40 * 64 + beside + aging,
         "authorities": GIT + 256 + DRIFT + 128 + CHECK * max(1, len(task.checks)) + readings,
         "views": task.task.limits.view + 1024,
         "notes from the user": 256 + MAX_NOTES * (4 * MAX_NOTE + 32),
@@ -94,12 +103,19 @@ def _grammar(task: Charter) -> str:
     return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}{mode}{think}"
 
 
-def _state(record: RunRecord, task: Charter) -> str:
-    ordered = task.schema.ordered(veiled(record.state, task.schema.secrets))
+def _state(record: RunRecord, seen: Readings, task: Charter) -> str:
+    now = merge(record.state, reported(task.schema, record.state, seen))
+    ordered = task.schema.ordered(veiled(cast(JsonObject, now), task.schema.secrets))
     lines = [f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items()]
     if behind := unconfirmed(record, task.schema.secrets):
         told = orjson.dumps(behind).decode()
         lines.append("not confirmed:\n" + _data(told, task.task.limits.state))
+    if old := stale(task.schema, record, seen, record.step + 1):
+        told = "\n".join(line(f"{each.place}: {each.why}", PLACE) for each in old[:PLACES])
+        more = f"\n… and {len(old) - PLACES} more" if len(old) > PLACES else ""
+        lines.append(
+            f"stale, no evidence any more (look again, then set it anew):\n{_data(told + more, STALE)}"
+        )
     return "\n".join(lines) or "(empty)"
 
 

@@ -9,11 +9,13 @@ from contracts.commands import run_id
 from contracts.deeds import DEEDS
 from contracts.forge_reading import NAME
 from contracts.forget import Forgotten
+from contracts.freshness import learned, stale
 from contracts.grammar import inner_actions, paths_of
 from contracts.marks import bound
 from contracts.paths import reached
 from contracts.readings import Need, Printed, Readings
 from contracts.record import Before, RunRecord, Staged
+from contracts.reported import evidence_fields
 from controller import deeds
 from controller.basis import outside, rested_on
 from controller.standstill import fingerprint
@@ -24,13 +26,15 @@ PATIENCE = 86_400.0  # seconds that evidence may take to come
 def staged_of(
     record: RunRecord,
     step: int,
+    seen: Readings,
     fresh: Readings,
     transition: JsonObject,
     candidate: JsonObject,
     gone: Forgotten,
     task: Charter,
 ) -> Staged:
-    """The staged form of a transition whose layers all said yes, on the readings `fresh`."""
+    """The staged form of a transition whose layers all said yes, on the readings `fresh`; `seen` is what the prompt
+    showed."""
     action, tool = transition["action"], str(transition["action"]["tool"])
     spec = task.spec(tool)
     return Staged(
@@ -51,6 +55,9 @@ def staged_of(
         secrets=task.schema.secrets,
         printed=_printed(record, tool, action["args"]),
         rests=bound(fresh, transition),
+        learned=learned(task.schema, candidate, transition["state_patch"], seen, step),
+        points=evidence_fields(task.schema),
+        stale=tuple(each.place for each in stale(task.schema, record, seen, step)),
         outside=outside(tool, action["args"], task),
     )
 

@@ -14,6 +14,7 @@ from contracts.base import JsonObject
 from contracts.bounds import advice, check_bounded, worst_case_bytes
 from contracts.charter import Charter
 from contracts.errors import ConfigError, ControllerError
+from contracts.freshness import unread_rules
 from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema, pointer
 from controller.assemble import charter
@@ -133,6 +134,7 @@ def inspect(loaded: LoadedTask) -> Report:
         report.warnings += list(outlook.warnings(loaded, files))
     report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
+    report.warnings += unread_rules(schema, {"git", *task.authorities})
     report.warnings += [*suitable.warnings(loaded), *criteria.warnings(loaded)]
     report.warnings += list(_warnings(loaded, report))
     return report
