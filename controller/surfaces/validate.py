@@ -22,7 +22,7 @@ from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.render import worst_case
 from controller.schema_chain import current_schema
-from controller.surfaces import criteria, outlook, suitable
+from controller.surfaces import criteria, forging, outlook, suitable
 from controller.surfaces.changes import repository
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.prove import prove_checks
@@ -132,6 +132,8 @@ def inspect(loaded: LoadedTask) -> Report:
         report.problems += list(outlook.problems(loaded, files))
         report.sandbox = outlook.boxed(loaded)
         report.warnings += list(outlook.warnings(loaded, files))
+        report.problems += list(forging.problems(loaded))
+        report.warnings += list(forging.warnings(loaded))
     report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
     report.warnings += unread_rules(schema, {"git", *task.authorities})
