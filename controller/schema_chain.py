@@ -90,8 +90,10 @@ def undone(loaded: LoadedTask, current: StateSchema) -> Iterator[Undone]:
 
 def undone_folders(loaded: LoadedTask) -> list[Path]:
     """The newest first."""
-    folders = (grown_folder(loaded) / UNDONE).glob("[0-9]*")
-    return sorted(folders, key=lambda path: int(path.name), reverse=True)
+    folders = (grown_folder(loaded) / UNDONE).glob("*")
+    return sorted(
+        (path for path in folders if path.name.isdigit()), key=lambda path: int(path.name), reverse=True
+    )
 
 
 def taken_back(loaded: LoadedTask) -> tuple[StateSchema, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import orjson
@@ -49,35 +50,30 @@ async def taken_over(loaded: LoadedTask, store: Store, by: str) -> str:
 def at_version(loaded: LoadedTask, chain: Chain, to: int) -> Iterator[None]:
     """The files of what was agreed to, as version `to` has them: what is above it is taken back, what was taken back is
     brought back up to it. When the body raises they are as they were. Raises Unavailable when the disk refuses."""
+    _settle(loaded, chain, to)
     try:
-        _settle(loaded, chain, to)
         yield
-    except OSError as error:
-        raise Unavailable(
-            f"can't write the schema: {error.strerror}", where=str(grown_folder(loaded))
-        ) from error
     except BaseException:
         _settle(loaded, chain, chain.current.version)
         raise
 
 
 def _settle(loaded: LoadedTask, chain: Chain, to: int) -> None:
-    current = current_schema(loaded)
-    if gone := sorted((n for n in agreed_to(loaded) if n > to), reverse=True):
-        _take_back(loaded, chain, gone)
-    elif to > current.version:
-        for each in undone(loaded, current):
-            if each.schema.version > to:
-                break
-            home = grown_folder(loaded)
-            _keep(home / _named(each.schema), each.schema)
-            _move(each.migration, home)
+    current, home = current_schema(loaded), grown_folder(loaded)
+    try:
+        if gone := sorted((n for n in agreed_to(loaded) if n > to), reverse=True):
+            _take_back(home, chain, gone, undone_folders(loaded))
+        elif to > current.version:
+            for each in takewhile(lambda one: one.schema.version <= to, undone(loaded, current)):
+                _keep(home / _named(each.schema), each.schema)
+                _move(each.migration, home)
+    except OSError as error:
+        raise Unavailable(f"can't write the schema: {error.strerror}", where=str(home)) from error
 
 
-def _take_back(loaded: LoadedTask, chain: Chain, gone: list[int]) -> None:
+def _take_back(home: Path, chain: Chain, gone: list[int], folders: list[Path]) -> None:
     """The versions `gone`, newest first, into a folder of their own, with the one below them. Wherever it dies every
     version can be read in one place or the other: the schemas are copied first, the migrations follow."""
-    home, folders = grown_folder(loaded), undone_folders(loaded)
     folder = home / UNDONE / str(int(folders[0].name) + 1 if folders else 1)
     folder.mkdir(parents=True)
     for version in (gone[-1] - 1, *gone):
