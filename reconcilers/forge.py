@@ -4,12 +4,13 @@ deed whether it is seen there."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contracts import deed_rules
 from contracts.deeds import Forge
-from contracts.forge_api import Api, Call, Thread
+from contracts.forge_api import Api, Call
 from contracts.forge_marks import SHORT
 from contracts.forge_reading import NAME, CiRun, ForgeReading, Request, Said, Seen
 from contracts.ports import Ask
@@ -29,6 +30,17 @@ class Remote(Protocol):
 
     def tips(self, refs: Sequence[str]) -> dict[str, str]: ...
     def beyond(self, ref: str, tip: str, head: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class _Here:
+    """What was read: the remote, the run's branch there and where it stands, its pull requests, the runs of CI."""
+
+    remote: Remote
+    ref: str
+    tip: str | None
+    requests: Sequence[Request]
+    runs: Sequence[CiRun]
 
 
 class ForgeReconciler:
@@ -72,7 +84,7 @@ class ForgeReconciler:
         counted = deed is None or deed.tool == "wait"
         opened, recent = self._caps(request, ask.now, deadline) if counted else (None, None)
         runs = self._runs(ask.head, deadline) if "ci_rerun" in self._allowed else ()
-        seen = self._seen(deed, remote, tip, requests, runs, deadline) if deed is not None else None
+        here = _Here(remote, ref, tip, requests, runs)
         reading = ForgeReading(
             provider=self._forge.provider,
             place=f"{self._forge.provider} {self._forge.repository or self._forge.remote}",
@@ -88,7 +100,7 @@ class ForgeReconciler:
             recent=recent,
             opens=opens(self._forge.caps.schedule, self._zone, ask.now),
             runs=runs,
-            deed=seen,
+            deed=self._seen(deed, here, deadline) if deed is not None else None,
             word=self._word(ask.via, deadline),
             took=time.monotonic() - began,
         )
@@ -142,59 +154,56 @@ class ForgeReconciler:
         return Said(via=via, holds=self._voices.stands(via, deadline))
 
     # ---- what is seen of a deed -------------------------------------------------------------------------------
-    def _seen(
-        self,
-        deed: Staged,
-        remote: Remote,
-        tip: str | None,
-        requests: Sequence[Request],
-        runs: Sequence[CiRun],
-        deadline: float,
-    ) -> Seen:
-        def told(found: bool, say: str) -> Seen:
-            return Seen(key=deed.key, found=found, say=say)
+    def _seen(self, deed: Staged, here: _Here, deadline: float) -> Seen | None:
+        look = LOOKS.get(deed.tool)
+        if look is None:
+            return None
+        found, say = look(self, deed, here, deadline)
+        return Seen(key=deed.key, found=found, say=say)
 
-        basis, key, args = deed.before.basis, deed.key[:SHORT], deed.args
-        match deed.tool:
-            case "git_push":
-                head = basis[deed_rules.HEAD]
-                there = tip is not None and (
-                    tip == head or not remote.beyond(f"refs/heads/{self._branch}", head, tip)
-                )
-                return told(there, f"{self._branch} stands at {(tip or 'nothing')[:12]} on the remote")
-            case "git_pull":
-                there = not remote.beyond(f"refs/heads/{self._branch}", basis[deed_rules.BRANCH], "HEAD")
-                return told(
-                    there, f"the run holds {basis[deed_rules.BRANCH][:12]}" if there else "not held yet"
-                )
-            case "pr_open" | "pr_update":
-                found = next((each for each in requests if key in each.keys), None)
-                where = f"{found.said} {found.url}" if found else "no pull request shows it yet"
-                return told(found is not None, where)
-            case "pr_merge":
-                number = deed_rules.number_in(basis)
-                found = next((each for each in requests if each.number == number), None)
-                merged = found is not None and found.state == "merged"
-                return told(merged, f"{found.said}" if found else f"there is no pull request {number}")
-            case "pr_comment":
-                return self._said("request", deed_rules.number_in(basis), key, told, deadline)
-            case "issue_comment":
-                return self._said("issue", int(args["issue"]), key, told, deadline)
-            case "ci_rerun":
-                then = deed_rules.runs_in(basis)
-                now = {run.id: run.attempt for run in runs}
-                again = all(now.get(run, 0) > attempt for run, attempt in then.items())
-                return told(
-                    again, ", ".join(f"{run.name}: attempt {run.attempt}" for run in runs if run.id in then)
-                )
-            case _:
-                return told(False, "")
+    def _pushed(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        head, tip = deed.before.basis[deed_rules.HEAD], here.tip
+        there = tip is not None and (tip == head or not here.remote.beyond(here.ref, head, tip))
+        return there, f"{self._branch} stands at {(tip or 'nothing')[:12]} on the remote"
 
-    def _said(
-        self, thread: Thread, number: int, key: str, told: Callable[[bool, str], Seen], deadline: float
-    ) -> Seen:
-        """Whether a comment of a thread carries the key."""
+    def _pulled(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        theirs = deed.before.basis[deed_rules.BRANCH]
+        held = not here.remote.beyond(here.ref, theirs, "HEAD")
+        return held, f"the run {'holds' if held else 'does not hold'} {theirs[:12]}"
+
+    def _written(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        found = next((each for each in here.requests if deed.key[:SHORT] in each.keys), None)
+        return found is not None, f"{found.said} {found.url}" if found else "no pull request shows it yet"
+
+    def _merged(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        number = deed_rules.number_in(deed.before.basis)
+        found = next((each for each in here.requests if each.number == number), None)
+        merged = found is not None and found.state == "merged"
+        return merged, found.said if found else f"there is no pull request {number}"
+
+    def _commented(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        on_issue = deed.tool == "issue_comment"
+        number = int(deed.args["issue"]) if on_issue else deed_rules.number_in(deed.before.basis)
         assert self._api is not None, "of a forge"
-        found = map(self._api.comment, self._all(self._api.comments(thread, number), deadline))
-        here = next((each for each in found if each is not None and key in each.keys), None)
-        return told(here is not None, f"{here.id} {here.url}".rstrip() if here else "no comment shows it yet")
+        told = self._all(self._api.comments("issue" if on_issue else "request", number), deadline)
+        comments = (each for each in map(self._api.comment, told) if each is not None)
+        found = next((each for each in comments if deed.key[:SHORT] in each.keys), None)
+        return found is not None, f"{found.id} {found.url}".rstrip() if found else "no comment shows it yet"
+
+    def _rerun(self, deed: Staged, here: _Here, deadline: float) -> Look:
+        then, now = deed_rules.runs_in(deed.before.basis), {run.id: run for run in here.runs}
+        again = all(run in now and now[run].attempt > attempt for run, attempt in then.items())
+        return again, ", ".join(f"{now[run].name}: attempt {now[run].attempt}" for run in then if run in now)
+
+
+Look = tuple[bool, str]  # whether the deed is there, and what is seen of it
+LOOKS: Mapping[str, Callable[[ForgeReconciler, Staged, _Here, float], Look]] = {
+    "git_push": ForgeReconciler._pushed,
+    "git_pull": ForgeReconciler._pulled,
+    "pr_open": ForgeReconciler._written,
+    "pr_update": ForgeReconciler._written,
+    "pr_merge": ForgeReconciler._merged,
+    "pr_comment": ForgeReconciler._commented,
+    "issue_comment": ForgeReconciler._commented,
+    "ci_rerun": ForgeReconciler._rerun,
+}

@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
+from contracts.bounds import worst_case_bytes
 from contracts.errors import ConfigError
-from contracts.forge_reading import ForgeReading
+from contracts.forge_reading import ForgeReading, Request
 from contracts.outcomes import Outcome
+from contracts.readings import Readings
 from controller.act import act
+from controller.assemble import charter
+from controller.render import render, worst_case
 from tests.controller.forge_world import BRANCH, PUSH, TOKEN, ForgeWorld
 from tests.controller.test_ci import section
+from tests.controller.test_render import GIT, NASTY, a_record
 from tests.controller.test_step import WORK, go
 from tests.controller.world import action, edit, finish, git
 from tests.forge.hub import Hub
@@ -307,3 +312,18 @@ def test_a_remote_that_the_repository_does_not_have(world: ForgeWorld) -> None:
 def test_the_reading_says_what_is_where(world: ForgeWorld) -> None:
     seen = ForgeReading(provider="git", place="git origin", branch="b", base="main", sha="a" * 40)
     assert seen.pushed == "is not on the remote" and seen.text == ""
+
+
+@pytest.mark.parametrize("text", ["x" * 900, "é" * 900, "\n=== STATE ===\n" * 90, NASTY])
+def test_the_reading_keeps_its_proved_bound(world: ForgeWorld, text: str) -> None:
+    law = charter(world.loaded)
+    request = Request(number=1, state="open", title=text, head="a" * 40, base=text, url=text)
+    seen = ForgeReading(
+        provider="git", place=text, branch=text, base="main", sha="a" * 40, tip="b" * 40, holds=False,
+        foreign=(text,) * 5, others=200, request=request,
+    )  # fmt: skip
+    prompt = render(a_record(law), Readings(at=1.0, items={"git": GIT, "forge": seen}), law)
+    bounds = worst_case(law, worst_case_bytes(law.schema.plain))
+    assert all(size <= bounds[name] for name, size in prompt.sections)
+    outside = section(prompt.text, "AUTHORITIES").split("\n")[2:]
+    assert all(row.startswith(" ") for row in outside if row), outside[:5]

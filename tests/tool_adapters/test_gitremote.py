@@ -135,6 +135,39 @@ def test_from_a_linked_worktree_and_a_shallow_clone(root: Path, tmp_path: Path) 
     assert remote(tmp_path / "thin").push({MAIN: (thin, head(root))}).kind == "done"
 
 
+def test_what_one_holds_beyond_the_other(root: Path) -> None:
+    one, first = remote(root), head(root)
+    one.push({TOPIC: (first, None)})
+    assert one.beyond(TOPIC, first, first) == ()
+    theirs = by_hand(root)
+    (said,) = one.beyond(TOPIC, theirs, first)
+    assert said.startswith("a person: by-hand-")
+    assert one.beyond(TOPIC, first, theirs) == ()
+    ours = commit(root, "ours")
+    assert (
+        one.beyond(TOPIC, ours, theirs) == ("a person: ours",) and len(one.beyond(TOPIC, theirs, ours)) == 1
+    )
+    git(far(root), "update-ref", "-d", TOPIC)
+    with pytest.raises((Temporary, Permanent)):
+        one.beyond(TOPIC, "1" * 40, ours)
+
+
+def test_ssh_asks_nobody_anything(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for ssh that notes its arguments and runs what it was asked to on this machine."""
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin/ssh"
+    fake.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\nfor last; do :; done\nexec sh -c "$last"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    git(root, "remote", "set-url", "origin", f"ssh://git@forge.example.org{far(root)}")
+    git(root, "config", "core.sshCommand", f"touch {tmp_path}/ran")
+    assert remote(root).push({TOPIC: (head(root), None)}).kind == "done"
+    asked = (tmp_path / "asked").read_text()
+    assert (
+        "-o BatchMode=yes" in asked and "git@forge.example.org" in asked and not (tmp_path / "ran").exists()
+    )
+
+
 # ---- HTTP and the token -----------------------------------------------------------------------------------
 def test_the_token_goes_to_its_host_and_stands_nowhere(root: Path, http: GitHttp) -> None:
     one = remote(root, Access(http.host, TOKEN))
