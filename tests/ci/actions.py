@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ COMMANDS = (
     "remove-matcher", "save-state", "set-env", "set-output", "stop-commands", "warning",
 )  # fmt: skip
 SUMMARY = 1024 * 1024
+ROOT = Path(__file__).resolve().parents[2]
 # What a culture-sensitive search, which the runner's is, does not see.
 IGNORED = re.compile("[\u00ad\u034f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
@@ -197,6 +199,15 @@ def evaluated(text: str, known: Mapping[str, Any]) -> str:
         return told
 
     return re.sub(r"\$\{\{(.*?)\}\}", one, text)
+
+
+def with_controller(folder: Path) -> str:
+    """What goes before PATH so that `controller` is the one under test; a program of that name is put into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "controller"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m controller "$@"\n')
+    program.chmod(0o755)
+    return os.pathsep.join([str(folder), str(Path(sys.executable).parent)])
 
 
 def clean_env(home: Path, *, path: str = "") -> dict[str, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +11,7 @@ import pytest
 
 from contracts.events import Ended
 from controller.surfaces.github import outputs
-from tests.ci.actions import Job, clean_env, load
+from tests.ci.actions import Job, clean_env, load, with_controller
 from tests.ci.lint import ROOT, mismatches
 from tests.controller.world import git
 from tests.surfaces.shell import FINISH, POLITE, READ, Shell, act, edit
@@ -24,13 +22,9 @@ ACTION = load(ROOT / "action.yml")
 
 def job(shell: Shell, name: str, env: dict[str, str] | None = None) -> Job:
     """A job in the user's checkout. The controller under test is on its PATH."""
-    bin, temp = shell.home / "bin", shell.home / name
-    bin.mkdir(exist_ok=True)
+    temp = shell.home / name
     temp.mkdir()
-    controller = bin / "controller"
-    controller.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m controller "$@"\n')
-    controller.chmod(0o755)
-    path = os.pathsep.join([str(bin), str(Path(sys.executable).parent)])
+    path = with_controller(shell.home / "bin")
     return Job(shell.repo, temp, clean_env(shell.home, path=path) | (env or {}))
 
 

@@ -6,14 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.ci.actions import Job, clean_env, evaluated, load
+from tests.ci.actions import Job, clean_env, evaluated, load, with_controller
 from tests.ci.lint import ROOT, actionlint, mismatches
 from tests.controller.world import git
 from tests.surfaces.shell import POLITE, READ, Shell, act
@@ -65,12 +63,7 @@ def runner(shell: Shell) -> Shell:
     shell.git("add", "task.yaml")
     shell.git("commit", "-qm", "the task")
     shell.git("push", "-q", "-u", "origin", "main")
-    bin = shell.home / "bin"
-    bin.mkdir()
-    controller = bin / "controller"
-    controller.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m controller "$@"\n')
-    controller.chmod(0o755)
-    shell.extra["PATH"] = os.pathsep.join([str(bin), str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    shell.extra["PATH"] = os.pathsep.join([with_controller(shell.home / "bin"), "/usr/bin", "/bin"])
     return shell
 
 

@@ -1,0 +1,1 @@
+"""Tasks in scheduled jobs, on runners that keep nothing: `scripts/test scheduled`."""
