@@ -1,4 +1,4 @@
-"""The suite's last line: how many points and trials, and what was lost or doubled."""
+"""The suite's last line: how many kills, and what was lost or doubled."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from tests.suites.crash.trial import TALLY
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if TALLY.trials:
+    if TALLY:
         terminalreporter.write_line(TALLY.line())

@@ -16,7 +16,7 @@ from tests.agents.lean import CLAUDE_MODEL, CODEX_MODEL
 from tests.gateway import Gateway, Recorded
 from tests.suites.crash.rules import decide
 from tests.suites.crash.stage import Json, Template
-from tests.suites.crash.trial import TALLY, Theatre
+from tests.suites.crash.trial import TALLY, Theatre, one_of_each
 
 pytestmark = pytest.mark.crash
 SEED = 20261201
@@ -71,18 +71,24 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         theatre.close()
 
 
-def test_a_sample_of_boundaries(played: tuple[str, Theatre]) -> None:
+def test_every_boundary_of_a_step(played: tuple[str, Theatre]) -> None:
     agent, theatre = played
-    names = ("reserve: committed", "staged: before begin", "staged: committed", "step: before begin")
-    points = [f"store swap {name} {number}" for name in names for number in (2, 3)]
-    points += [f"child {agent}: {moment} {number}" for moment in ("started", "ended") for number in (1, 3, 5)]
-    assert set(points) <= set(theatre.points)
+    launches = [point for point in theatre.points if point.startswith(f"child {agent}: ")]
+    step = theatre.points[theatre.points.index(launches[0]) :]
+    points = list(dict.fromkeys((*one_of_each(step), *launches)))
+    assert len(points) >= 25, "otherwise the hooks are not in place"
     trials = theatre.kill_at(points)
-    launches = [f"child {agent}: started {number}" for number in (2, 4)]
-    for delay in (0.1, 0.4):
-        trials += theatre.kill_at(launches, delay=delay)
     TALLY.count(agent, trials)
-    wrong = [trial for trial in trials if trial.faults or trial.code != -9]
+    wrong = [trial for trial in trials if trial.faults or not trial.killed]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.4])
+def test_within_a_launch(played: tuple[str, Theatre], delay: float) -> None:
+    agent, theatre = played
+    trials = theatre.kill_at([f"child {agent}: started {number}" for number in (2, 4)], delay=delay)
+    TALLY.count(agent, trials)
+    wrong = [trial for trial in trials if trial.faults or not trial.killed]
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -90,5 +96,6 @@ def test_random_moments(played: tuple[str, Theatre]) -> None:
     agent, theatre = played
     trials = theatre.kill_after(20, SEED)
     TALLY.count(agent, trials)
+    assert sum(trial.killed for trial in trials) == 20
     wrong = [trial for trial in trials if trial.faults]
     assert not wrong, "\n".join(map(str, wrong))

@@ -28,7 +28,7 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
 def whole(trials: list[Trial]) -> list[Trial]:
     """Those that were not killed, or were not whole afterwards."""
     TALLY.count("command", trials)
-    return [trial for trial in trials if trial.faults or trial.code != -9]
+    return [trial for trial in trials if trial.faults or not trial.killed]
 
 
 def test_every_boundary_of_a_run(theatre: Theatre) -> None:
@@ -39,7 +39,9 @@ def test_every_boundary_of_a_run(theatre: Theatre) -> None:
 
 
 def test_random_moments(theatre: Theatre) -> None:
-    wrong = [trial for trial in whole(theatre.kill_after(160, SEED)) if trial.faults]
+    trials = theatre.kill_after(160, SEED)
+    assert sum(trial.killed for trial in trials) == 160
+    wrong = [trial for trial in whole(trials) if trial.faults]
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -57,7 +59,7 @@ def test_control_a_recovery_that_does_not_work_is_noticed(
         return finish(world, victims, broken=[broken])
 
     (trial,) = theatre.kill_at([point], blind)
-    assert trial.code == -9 and any(told in fault for fault in trial.faults), trial
+    assert trial.killed and any(told in fault for fault in trial.faults), trial
 
 
 def test_a_command_that_outlives_its_controller_is_ended_before_it_is_probed(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from queue import SimpleQueue
 from tests.suites.crash.stage import Template, Victims, Whole, World, finish, living
 
 WORKERS = 2
+AFTER, SLEPT = "after ", ("stop at ", "woken at ")
 Prelude = Callable[[World, Victims], None]
 
 
@@ -30,34 +32,53 @@ class Trial:
     faults: list[str]
     said: str = ""
 
+    @property
+    def killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
     def __str__(self) -> str:
         return f"{self.at} (ended {self.code}, then {self.codes}): {'; '.join(self.faults)}\n{self.said}"
 
 
 @dataclass
 class Tally:
-    """What the suite's last line says."""
+    """What the suite's last line says. A trial that had ended before its kill is none, and only said."""
 
     points: dict[str, set[str]] = field(default_factory=dict)
-    trials: int = 0
+    moments: Counter[str] = field(default_factory=Counter)
+    sleepers: int = 0
+    ended: int = 0
     lost: int = 0
     doubled: int = 0
 
     def count(self, agent: str, trials: Iterable[Trial]) -> None:
         for trial in trials:
-            self.trials += 1
-            if not trial.at.startswith("after "):
+            if trial.at.startswith(SLEPT):
+                self.sleepers += 1
+            elif not trial.killed:
+                self.ended += 1
+            elif trial.at.startswith(AFTER):
+                self.moments[agent] += 1
+            else:
                 self.points.setdefault(agent, set()).add(trial.at)
             self.lost += any("lost" in fault for fault in trial.faults)
             self.doubled += any("doubled" in fault for fault in trial.faults)
 
+    def __bool__(self) -> bool:
+        return bool(self.points or self.moments or self.sleepers or self.ended)
+
     def line(self) -> str:
-        points = ", ".join(f"{agent} {len(found)}" for agent, found in self.points.items())
-        every = sum(len(found) for found in self.points.values())
+        points = {agent: len(found) for agent, found in self.points.items()}
         return (
-            f"crash: {every} points x agents ({points}), {self.trials} trials, "
+            f"crash: killed at {_counts(points)} points x agents and at {_counts(self.moments)} random moments "
+            f"({self.ended} trials ended before their kill); {self.sleepers} put to sleep; "
             f"{self.lost} lost, {self.doubled} doubled"
         )
+
+
+def _counts(of: Mapping[str, int]) -> str:
+    each = ", ".join(f"{agent} {count}" for agent, count in of.items())
+    return f"{sum(of.values())} ({each})" if of else "0"
 
 
 TALLY = Tally()
@@ -128,10 +149,10 @@ class Theatre:
             return list(pool.map(lambda each: play(*each), enumerate(points)))
 
     def kill_after(self, count: int, seed: int) -> list[Trial]:
-        """`count` trials, each killed at a moment of its own, evenly over the time that a run takes. Every fourth
-        dies as a container does: with all that it has started."""
+        """Trials until `count` were killed, each at a moment of its own, evenly over the time that a run takes: one
+        that ended before its kill is followed by another. Every fourth dies as a container does: with all that it
+        has started."""
         chance = random.Random(seed)
-        moments = [chance.uniform(0, self.took) for _ in range(count)]
 
         def play(number: int, moment: float) -> Trial:
             with self.stage(f"after-{number}") as (world, victims):
@@ -145,10 +166,14 @@ class Theatre:
                     except ProcessLookupError:
                         continue
                 code = victims.wait()
-                return self._judged(f"after {moment:.3f} s, seed {seed}", code, world, victims, finish)
+                return self._judged(f"{AFTER}{moment:.3f} s, seed {seed}", code, world, victims, finish)
 
+        trials: list[Trial] = []
         with ThreadPoolExecutor(WORKERS) as pool:
-            return list(pool.map(lambda each: play(*each), enumerate(moments)))
+            while (missing := count - sum(trial.killed for trial in trials)) and len(trials) < 2 * count:
+                moments = [chance.uniform(0, self.took) for _ in range(missing)]
+                trials += pool.map(play, range(len(trials), len(trials) + missing), moments)
+        return trials
 
     def _judged(
         self, at: str, code: int, world: World, victims: Victims, after: Callable[[World, Victims], list[int]]
@@ -158,6 +183,9 @@ class Theatre:
         return Trial(at, code, codes, faults, world.said()[-1500:] if faults else "")
 
 
-def first_of_each(points: list[str]) -> list[str]:
-    """One boundary of every name: its first time."""
-    return [point for point in points if point.endswith(" 1")]
+def one_of_each(points: Iterable[str]) -> list[str]:
+    """One boundary of every name: the one in the middle of its times."""
+    times: dict[str, list[str]] = {}
+    for point in points:
+        times.setdefault(point.rpartition(" ")[0], []).append(point)
+    return [found[len(found) // 2] for found in times.values()]
