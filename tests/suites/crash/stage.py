@@ -274,15 +274,16 @@ class World:
 
 
 def living(folder: Path) -> list[str]:
-    """The processes whose environment names `folder`: what a trial on it left alive (known where there is /proc)."""
+    """The processes whose environment or sandbox names `folder`: what a trial on it left alive (known where there
+    is /proc)."""
     found, mark, table = [], str(folder).encode(), Path("/proc")
     for entry in table.iterdir() if table.is_dir() else ():
         if not entry.name.isdigit():
             continue
         try:
-            if mark in (entry / "environ").read_bytes():
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{entry.name}: {words[:120]}")
+            line = (entry / "cmdline").read_bytes()
+            if mark in line or mark in (entry / "environ").read_bytes():
+                found.append(f"{entry.name}: {line.replace(bytes(1), b' ').decode(errors='replace')[:120]}")
         except OSError:
             continue
     return found
