@@ -170,7 +170,7 @@ class Theatre:
 
         trials: list[Trial] = []
         with ThreadPoolExecutor(WORKERS) as pool:
-            while (missing := count - sum(trial.killed for trial in trials)) and len(trials) < 2 * count:
+            while (missing := count - sum(trial.killed for trial in trials)) and len(trials) < 4 * count:
                 moments = [chance.uniform(0, self.took) for _ in range(missing)]
                 trials += pool.map(play, range(len(trials), len(trials) + missing), moments)
         return trials
