@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from contracts.added_field import adding
 from contracts.base import JsonObject, digest
 from contracts.bounds import worst_case_bytes
+from contracts.controls import exact
 from contracts.intent import SECTIONS, IntentContract, Item, removed, replaced
 from contracts.merge import nested
 from contracts.pointers import misformed
@@ -57,6 +58,10 @@ def proposed(
     """The change that `args` (`at`, `value` or none to remove, `why`) ask for. `origin` becomes the source of a new
     item; `longest` are the bytes that the rendered intent may have. Raises BadChange."""
     at, value = str(args.get("at", "")), args.get("value")
+    if value is not None and not str(value).strip():
+        raise BadChange(f"{at}: the value is blank: leave it out to remove what is there")
+    if value is not None and exact(str(value)) != str(value):
+        raise BadChange(f"{at}: the value holds characters that nobody sees: {exact(str(value))[:200]}")
     head, *rest = [_unescaped(part) for part in at.split("/")[1:]] if at.startswith("/") else [""]
     match head, rest:
         case "intent", ["goal"]:
@@ -91,7 +96,7 @@ def _key(at: str, path: list[str], value: Any, intent: IntentContract) -> str:
     if at.startswith("/intent/"):
         if (meant := _meant(intent, *path)) is not None and meant.id:
             at = f"/intent/{path[0]}/{meant.id}"
-        return digest([at, None if value is None else str(value).strip()])
+        return digest([at, None if value is None else " ".join(str(value).split()).casefold()])
     return digest([at, None if value is None else orjson.loads(str(value))])
 
 

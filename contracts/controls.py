@@ -13,6 +13,11 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]"
     "|\r(?!\n)"
 )
+# What stays in files, and may hide something in a text that a person says yes to: joiners, fillers, tags.
+_HIDING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f"
+    "\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 _SHOWN = re.compile("[\u2400-\u2408\u240b-\u241f\u2421]|⟨U\\+([0-9A-F]{4})⟩")
 _BACK = {shown: char for char, shown in _C0.items()}
 _NAMED = 4
@@ -24,6 +29,11 @@ def visible(text: str) -> str:
     """`text` with a stand-in for every control character but tab and line ends: `␛` for ESC, `⟨U+202E⟩` for what
     has no picture. At most 12 bytes stand for one character."""
     return _UNSEEN.sub(lambda found: _stand_in(found[0]), text)
+
+
+def exact(text: str) -> str:
+    """As `visible`, with a stand-in also for what joins or fills unseen: two texts that differ never look alike."""
+    return _HIDING.sub(lambda found: _stand_in(found[0]), visible(text))
 
 
 def named(path: str) -> str:

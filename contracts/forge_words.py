@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import orjson
 
 from contracts.base import digest
+from contracts.controls import exact
 from contracts.forge_api import WAITS, Comment, Thread, harmless
 from contracts.forge_marks import SHORT, marked, ours
 from contracts.merge import Path
@@ -90,6 +91,7 @@ def posted(entry: Entry, run: str, provider: str, secrets: Iterable[Path]) -> st
 
 def _fenced(text: str) -> str:
     """As a block of code that nothing in it can end."""
+    text = exact(text)
     ticks = "`" * max(3, 1 + max((len(each) for each in _TICKS.findall(text)), default=0))
     return f"{ticks}\n{text}\n{ticks}\n"
 

@@ -21,6 +21,7 @@ from contracts.schema_refs import pointer
 
 VEIL = re.compile(r"\[secret: [0-9]{1,9} bytes\]")
 _LONGEST = "[secret: 999999999 bytes]"
+TELLING = 8  # characters from which on a secret in an action can't be there by chance
 SHORTEST = 4  # characters from which on a secret is looked for in free text
 
 
@@ -66,6 +67,25 @@ def hidden(patch: Any, secrets: Iterable[Path]) -> tuple[str, ...]:
             if isinstance(value, str) and len(value) >= SHORTEST and not VEIL.fullmatch(value):
                 found |= {value, orjson.dumps(value).decode("utf-8", "replace")[1:-1]}
     return tuple(sorted(found, key=len, reverse=True))
+
+
+def spoken(value: Any, values: Iterable[str]) -> bool:
+    """Whether one of these secret values stands in a text of `value`."""
+    told = orjson.dumps(value).decode("utf-8", "replace")
+    return any(len(each) >= TELLING and each in told for each in values)
+
+
+def cleared_in(value: Any, values: Iterable[str]) -> Any:
+    """A JSON value with these values taken out of every text and key."""
+    match value:
+        case str():
+            return cleared(value, values)
+        case dict():
+            return {cleared(key, values): cleared_in(inner, values) for key, inner in value.items()}
+        case list():
+            return [cleared_in(inner, values) for inner in value]
+        case _:
+            return value
 
 
 def cleared(text: str, values: Iterable[str]) -> str:

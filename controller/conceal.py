@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from contracts.base import JsonObject
-from contracts.fields import places
 from contracts.merge import Path
 from contracts.redact import Redactor
 from contracts.secret_scan import redact_json
-from contracts.veil import cleared, hidden, veiled, without_echo
+from contracts.veil import cleared, cleared_in, hidden, veiled, without_echo
 from contracts.verdicts import Allow, Confirm, Gated, Reject
 
 Secrets = tuple[Path, ...]
@@ -22,7 +21,7 @@ def heard(transition: JsonObject | None, secrets: Secrets) -> JsonObject | None:
     return transition | {"state_patch": without_echo(transition["state_patch"], secrets)}
 
 
-def conceal(gated: Gated, secrets: Secrets, redactor: Redactor) -> Gated:
+def conceal(gated: Gated, state: JsonObject, secrets: Secrets, redactor: Redactor) -> Gated:
     """The verdict with its reply and what it quotes of it without the values of secret fields, and without every other
     secret where the layers that refuse those did not let it pass. A transition that was allowed keeps the values: they
     become Σ."""
@@ -30,19 +29,17 @@ def conceal(gated: Gated, secrets: Secrets, redactor: Redactor) -> Gated:
         gated = gated.model_copy(update={"transition": redact_json(gated.transition, redactor)})
     if isinstance(gated.verdict, Reject):
         gated = gated.model_copy(update={"verdict": _quoting(gated.verdict, redactor.redact_text)})
-    patch = gated.transition.get("state_patch") if gated.transition else None
-    if not isinstance(patch, dict) or not any(place for path in secrets for place in places(patch, path)):
+    if not secrets or gated.transition is None:
         return gated
-    values, verdict = hidden(patch, secrets), gated.verdict
+    patch, verdict = gated.transition.get("state_patch"), gated.verdict
+    values = (*hidden(patch, secrets), *hidden(state, secrets))
+    shown = {**gated.transition, "state_patch": veiled(patch, secrets) if isinstance(patch, dict) else patch}
+    if not isinstance(verdict, Allow | Confirm):  # an action that passed holds none of them
+        shown = cleared_in(shown, values)
     if isinstance(verdict, Reject):
         verdict = _quoting(verdict, lambda text: cleared(text, values))
-    return gated.model_copy(
-        update={
-            "verdict": verdict,
-            "transition": {**(gated.transition or {}), "state_patch": veiled(patch, secrets)},
-            "reply_text": cleared(gated.reply_text, values),
-        }
-    )
+    told = {"verdict": verdict, "transition": shown, "reply_text": cleared(gated.reply_text, values)}
+    return gated.model_copy(update=told)
 
 
 def _quoting(verdict: Reject, clear: Callable[[str], str]) -> Reject:

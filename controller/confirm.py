@@ -33,6 +33,7 @@ from controller import deeds
 from controller.basis import AGAIN, AUTHORITY, outside
 
 INTENT = "intent"  # in a basis: the digest of the contract in force
+CRITERIA = "unproven criteria"  # the digest of those that a person was asked about
 COMMAND = "command "  # before a name in a basis: the digest of that command's definition
 PREFIX = {"ask": "q", "approval": "a", "change": "c", "conflict": "d", "plan": "p", "finish": "f"}
 
@@ -165,10 +166,11 @@ def finishing(record: RunRecord, verdict: Verdict, now: float, entry: Entry | No
     left = open_criteria(record, task)
     staged = verdict.staged.model_copy(update={"unproven": tuple(map(str, left)), "asks": None})
     locked = [str(each) for each in left if each.locked]
-    if not locked or (entry is not None and entry.kind == "finish"):
+    asked = {CRITERIA: digest(locked)}
+    if not locked or (entry is not None and entry.kind == "finish" and asked.items() <= entry.basis.items()):
         return Allow(staged=staged)
     why = f"every check is green, and no check proves {'; '.join(locked)}: look yourself whether it holds"
-    asking = parked(record, staged, now, "finish", why, task, on=_whole(record, staged, task))
+    asking = parked(record, staged, now, "finish", why, task, on=_whole(record, staged, task) | asked)
     if isinstance(asking, Confirm):
         return Allow(staged=staged.model_copy(update={"asks": asking.entry}))
     return asking

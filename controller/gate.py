@@ -22,7 +22,7 @@ from contracts.record import RunRecord
 from contracts.reply import Reply, ReplyClass
 from contracts.reported import reported
 from contracts.secret_scan import args_refused, edits_refused, state_refused
-from contracts.veil import veiled
+from contracts.veil import hidden, spoken, veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller import deeds
 from controller.basis import acts, outdated_source, unmoved
@@ -61,7 +61,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
             counts=seen.counts,
             at=fresh.at,
         )
-        return conceal(told, task.schema.secrets, task.redactor)
+        return conceal(told, record.state, task.schema.secrets, task.redactor)
     transition = heard(reply.transition, task.schema.secrets)
     verdict = (
         _reply(record, fresh, reply) or hostile(record, fresh) or judge(record, seen, fresh, transition, task)
@@ -80,7 +80,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
         at=fresh.at,
     )
-    return conceal(told, task.schema.secrets, task.redactor)
+    return conceal(told, record.state, task.schema.secrets, task.redactor)
 
 
 def _asked(record: RunRecord, entry: Entry) -> Stop | None:
@@ -138,6 +138,7 @@ def judge(
         or (change if isinstance(change, Reject) else None)
         or _invariants(record.state, candidate, task)
         or _policy(record, tool, args, seen, fresh, task)
+        or _spoken(args, record.state, patch, task)
         or unmoved(whole, seen, fresh, task)
         or outdated_source(whole, seen, fresh, task)
     )
@@ -344,6 +345,15 @@ def _policy(
     if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
         return Reject(layer="policy", code="policy.secret", say=secret)
     return deeds.refused(record, tool, args, seen, fresh, task)
+
+
+def _spoken(args: JsonObject, state: JsonObject, patch: JsonObject, task: Charter) -> Reject | None:
+    """An action would show what a field marked as secret holds: to whoever approves it, and in the audit."""
+    secrets = task.schema.secrets
+    if not secrets or not spoken(args, (*hidden(state, secrets), *hidden(patch, secrets))):
+        return None
+    say = "the action holds the value of a field that is secret, and actions are shown: leave it out"
+    return Reject(layer="policy", code="policy.secret", say=say)
 
 
 def _wait(args: JsonObject, fresh: Readings, task: Charter) -> Reject | None:

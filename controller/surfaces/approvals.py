@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from contracts.base import JsonObject
+from contracts.controls import exact
 from contracts.errors import ConfigError, Lost
 from contracts.merge import Path as FieldPath
 from contracts.queue import Decision, Entry, Withdraw
@@ -36,7 +37,7 @@ def approvals(task: Path | None, as_json: bool) -> int:
         lines += [
             f"{no.entry:<5} refused by {no.by or 'a person'}: {line(no.why, 400)}" for no in record.refused
         ]
-        print(plain("\n".join(lines)))
+        print(plain(exact("\n".join(lines))))
     return 0
 
 
@@ -47,7 +48,7 @@ def show(task: Path | None, id: str, as_json: bool) -> int:
     if as_json:
         print(orjson.dumps(told(entry, secrets)).decode())
     else:
-        print(plain("\n".join(_lines(entry, secrets))))
+        print(plain(exact("\n".join(_lines(entry, secrets)))))
     return 0
 
 

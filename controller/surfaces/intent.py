@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 
 from contracts.base import JsonObject
+from contracts.controls import exact
 from contracts.errors import ConfigError, Unavailable
 from contracts.intent import IntentContract, in_force
 from contracts.intent_edits import alike, carried, item_edits
@@ -46,7 +47,7 @@ def show(task: Path | None, as_json: bool) -> int:
             "",
             "the task's own intent was edited since: `controller run` says how, and waits for a person",
         ]
-    print(plain("\n".join(lines)))
+    print(plain(exact("\n".join(lines))))
     return 0
 
 

@@ -11,6 +11,7 @@ import orjson
 
 from contracts.actions import ActionCall
 from contracts.base import JsonObject
+from contracts.controls import exact
 from contracts.errors import ConfigError, Lost
 from contracts.queue import Decision, Entry
 from contracts.record import RunRecord
@@ -56,7 +57,7 @@ def plan(task: Path | None, *, agent: str | None, as_json: bool) -> int:
     if entry is None:
         return _unplanned(loaded, record, rig, task, as_json)
     told = _told(entry, record, diff, task, rig.task.schema.secrets)
-    print(orjson.dumps(told).decode() if as_json else plain(_text(told)))
+    print(orjson.dumps(told).decode() if as_json else plain(exact(_text(told))))
     return 0
 
 

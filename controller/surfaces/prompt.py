@@ -9,6 +9,7 @@ import orjson
 
 from contracts.base import JsonObject
 from contracts.bounds import worst_case_bytes
+from contracts.controls import exact
 from contracts.errors import ConfigError
 from contracts.ports import Artifacts, Gone
 from contracts.sections import sections
@@ -38,7 +39,7 @@ def prompt(task: Path | None, step: int | None, run: str | None, as_table: bool,
     elif as_table:
         print(plain("\n".join([f"step {number} of run {record.run}", *table_lines(table(text, loaded))])))
     else:
-        print(plain(text), end="")
+        print(plain(exact(text)), end="")
     return 0
 
 

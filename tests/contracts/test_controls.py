@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.controls import either, lost, named, restored, shown_diff, visible
+from contracts.controls import either, exact, lost, named, restored, shown_diff, visible
 from contracts.line_ends import fitted, like, replaced, said
 from contracts.text import clean
 
@@ -60,3 +60,10 @@ def test_names_and_patterns() -> None:
     assert named("a\tb\nc\x1b") == "a␉b␊c␛"
     assert either("plain") is None and either("a.␛") == r"a\.(?:␛|" + "\x1b)"
     assert lost(b"\x1ba\x1b\x0c", b"\x1ba\x1b") == "␌" and lost(b"\x1b", b"\x1b") == ""
+
+
+def test_nothing_in_an_exact_text_goes_unseen() -> None:
+    assert (
+        exact("a\u202eb\U000e0041c\u200dd\u00ade\ufe0f") == "a⟨U+202E⟩b⟨U+E0041⟩c⟨U+200D⟩d⟨U+00AD⟩e⟨U+FE0F⟩"
+    )
+    assert exact("plain, é, 日本語\n\ttext") == "plain, é, 日本語\n\ttext"

@@ -90,6 +90,20 @@ def test_a_yes_to_the_action_is_none_to_what_no_check_proves(tmp_path: Path) -> 
     same_again(one)
 
 
+def test_a_yes_does_not_cover_a_criterion_that_lost_its_proof_since(tmp_path: Path) -> None:
+    brief = {"id": "switch", "value": "It is brief.", "change_policy": "locked"}
+    one = world(tmp_path / "r", schema="coding", more=SWITCH, success_criteria=[LOCKED, brief])
+    switch(one, "exit 0")
+    go(one, [A, B, finish()])
+    entry = waiting(one)
+    assert "[well]" in entry.why and "[switch]" not in entry.why
+    say(one, entry)
+    one.file.write_text(one.file.read_text().replace("name: switch", "name: other"))
+    go(one, [])
+    end = go(one, [finish()], retry=True)
+    assert end.outcome is Outcome.blocked and "[well]" in waiting(one).why and "[switch]" in waiting(one).why
+
+
 def test_neither_is_a_plan_that_is_applied(tmp_path: Path) -> None:
     one = asking(tmp_path / "r")
     go(one, [A, B], limit=2)

@@ -20,7 +20,7 @@ from controller.surfaces import explain, land, log, repair, state
 from tests.controller.test_recall import found, observed
 from tests.controller.test_replay import replayed
 from tests.controller.test_step import WORK, go, stored
-from tests.controller.world import TASK, World, action, finish
+from tests.controller.world import TASK, World, action, edit, finish
 
 STEPS = 200
 LONG = TASK.replace("finish]", "finish, recall]").replace("goal:", "contract: .agent-contract\ngoal:")
@@ -225,6 +225,23 @@ def test_a_refused_reply_is_kept_without_its_secret(keeping: World) -> None:
     )
     assert not any("cosy" in prompt for prompt in keeping.prompts)
     assert "cosy" not in everything(keeping)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        edit("src/a.txt", "old", SECRET),
+        edit("src/a.txt", "old", "gate-4711", keys={"gate": "gate-4711"}),
+        action("ask", {"question": f"Is it {SECRET}?"}),
+        action("list_files", {"path": SECRET}),
+    ],
+    ids=["held", "set in the same reply", "asked", "a path"],
+)
+def test_an_action_can_not_show_a_secret(keeping: World, said: Any) -> None:
+    go(keeping, [said, look(4)], limit=2)
+    assert "policy.secret" in keeping.prompts[1] and not stored(keeping).queue
+    assert not any(each in everything(keeping) for each in ("cosy", "gate-4711"))
+    assert replayed(keeping).wrong == ()
 
 
 def test_what_is_surely_a_secret_may_stand_in_such_a_field_only(keeping: World) -> None:

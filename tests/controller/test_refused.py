@@ -46,6 +46,7 @@ def same_again(world: World) -> None:
     [
         (WISH, WISH),
         (WISH, change("/intent/locked_requirements/1", "Keep most file names. ", why="another reason")),
+        (WISH, change("/intent/locked_requirements/keep", "keep  MOST\tfile names.")),
         (change("/intent/constraints/-", "Be quick."), change("/intent/constraints/-", "Be quick.")),
         (change("/intent/constraints/1"), change("/intent/constraints/1", why="it is in the way")),
         (change("/intent/goal", "Less."), change("/intent/goal", "Less.")),
@@ -63,6 +64,15 @@ def test_the_same_is_refused_at_once_whatever_it_is_called(tmp_path: Path, first
     )
     assert record(world).queue == () and len(record(world).refused) == 1
     same_again(world)
+
+
+@pytest.mark.parametrize(
+    "value", [" ", "Keep most.\u200b", "Keep\U000e0020\U000e006f most.", "Keep \u202emost."]
+)
+def test_nobody_is_asked_about_what_they_can_not_see(tmp_path: Path, value: str) -> None:
+    world = contracted(tmp_path / "r", CALM)
+    go(world, [change("/intent/locked_requirements/keep", value)], limit=1)
+    assert code(world) == "intent.change" and record(world).queue == ()
 
 
 def test_another_change_may_be_proposed(tmp_path: Path) -> None:

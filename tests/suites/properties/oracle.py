@@ -343,7 +343,8 @@ def _person(
         if staged.intent is not None or staged.changed is not None:
             yield "what is the user's changes without them"
         return
-    said = entry.model_dump(mode="json", exclude={"hash", "status", "answer", "decider", "decided"})
+    since = {"hash", "status", "answer", "decider", "decided", "via"}
+    said = entry.model_dump(mode="json", exclude=since)
     patch = _shown(law.charter.schema.plain, staged.transition["state_patch"])
     said["transition"] = staged.transition | {"state_patch": patch}
     if hashlib.sha256(json.dumps(said, **COMPACT).encode()).hexdigest() != entry.hash:
@@ -354,8 +355,10 @@ def _person(
         yield "the approval is out of date"
     for name, then in entry.basis.items():
         git = fresh.git
-        if name == "intent":
-            same = True  # the walk never changes what the user wants while something waits
+        if name in ("intent", "unproven criteria"):
+            same = (
+                True  # the walk never changes what the user wants, or what proves it, while something waits
+            )
         elif name.startswith("command "):
             command = law.charter.task.actions.commands.get(name[8:])
             told = json.dumps(command and command.model_dump(mode="json"), **COMPACT)

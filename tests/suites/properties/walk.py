@@ -130,6 +130,10 @@ class _Walk:
         """The record moved on: parked, corrected, or staged and then proven or refuted."""
         rng = self.rng
         after, _ = advance(self.record, gated, Tree(head=self.record.head), {}, wall=0.0, now=self.now)
+        if not isinstance(gated.verdict, Allow):
+            held = (self.record.state, self.record.confirmed)
+            if (after.state, after.confirmed) != held or after.staged is not None:
+                self.found.blame(["not allowed, and the state is another"], self.law, gated.transition)
         if after.staged is not None:
             proven = rng.random() < 0.75
             head = f"{rng.getrandbits(160):040x}" if proven and rng.random() < 0.3 else after.head
