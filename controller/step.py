@@ -35,9 +35,7 @@ async def step(run: str, rig: Rig) -> RunRecord:
             return record
         if record.staged is None:  # nothing half-done: ask for the next move
             seen = await refresh(record, rig.readers, need=STEP)
-            record = drifted(
-                record, seen, rig.task
-            )  # what changed outside: the snapshot first, then the agent
+            record = drifted(record, seen, rig.task)  # what changed outside goes into the snapshot first
             reply: Reply | Entry | None = record.approved  # a person said yes to this one: no launch
             if reply is None:
                 prompt = render(record, seen, rig.task)
