@@ -238,7 +238,8 @@ class RunRecord(Frozen):
     of the run's own. `looked` is of a finished run that may be repeated. `left_out` are agents that are not asked:
     until when (UTC seconds; None: for the rest of the run). `outside` is the snapshot of what authorities said
     last, `drift` what of it changed and no committed step has seen yet (contracts.drift). `learned` says since when,
-    and on what, an entry of the state is known, by its JSON pointer (contracts.freshness)."""
+    and on what, an entry of the state is known, by its JSON pointer (contracts.freshness). `grown` are the files of the
+    schema that people agreed to, by name: a clone that does not have them writes them."""
 
     format: int = FORMAT
     task: str
@@ -251,6 +252,7 @@ class RunRecord(Frozen):
     head: str
     state: JsonObject
     state_version: int = 1
+    grown: dict[str, str] = {}
     confirmed: JsonObject | None = None
     intent: JsonObject | None = None
     ages: Ages = {}

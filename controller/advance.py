@@ -314,7 +314,8 @@ def _proven(
     record, row = modes.shown(record, staged, tree.views, row)
     record, row = _observed(record, observation, row)
     progress = moved(record.progress, record.step, change.moved)
-    record = record.model_copy(update={"rejections": 0, "progress": progress})
+    grown = record.grown | staged.files
+    record = record.model_copy(update={"rejections": 0, "progress": progress, "grown": grown})
     if not change.finished:
         return record, row
     halt = _halt(record, Outcome.completed, "all checks are green", audit.summed_up(staged))

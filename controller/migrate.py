@@ -21,6 +21,7 @@ from contracts.state import StateSchema
 from contracts.veil import veiled
 from contracts.versions import Chain, Leg, fingerprint, moved
 from controller import audit
+from controller.schema_chain import version_in
 
 LEASE_SECONDS = 60.0
 
@@ -100,6 +101,7 @@ def written(plan: Plan, by: str, now: float) -> tuple[RunRecord, AuditRow]:
         update={
             "state": plan.state,
             "state_version": to,
+            "grown": {name: text for name, text in record.grown.items() if version_in(name) <= to},
             "ages": aged(record.ages, record.state, plan.state, changes, record.spent.steps),
             "digests": record.digests | digests,
         }

@@ -253,7 +253,7 @@ def _first(rig: Rig, fence: Fence, last: RunRecord | None, number: int, head: st
     if lost:
         rig.watch.note(f"not taken over from the last run, since it no longer fits: {', '.join(lost)}")
     day = Spend(day=last.spent.day, day_usd_micro=last.spent.day_usd_micro)
-    return record.model_copy(update={"state": state, "ages": ages, "spent": day})
+    return record.model_copy(update={"state": state, "grown": last.grown, "ages": ages, "spent": day})
 
 
 def baseline(rig: Rig, readings: Readings) -> dict[str, CheckState]:

@@ -29,6 +29,12 @@ KEPT = re.compile(r"state\.schema\.v([1-9][0-9]{0,3})\.json")
 STEP = re.compile(r"([0-9]{4})-[a-z0-9][a-z0-9-]{0,60}\.json")
 
 
+def version_in(name: str) -> int:
+    """The version that a file of a schema, or of a migration to it, is of by its name; 0 for any other file."""
+    named = KEPT.fullmatch(name) or STEP.fullmatch(name)
+    return int(named[1]) if named else 0
+
+
 def grown_folder(loaded: LoadedTask) -> Path:
     """Where the fields that people agreed to in the task's runs are kept."""
     return loaded.base_dir.resolve() / GROWN / loaded.task.name

@@ -13,10 +13,12 @@ import orjson
 
 from contracts.errors import Unavailable
 from contracts.ports import Store
+from contracts.record import RunRecord
 from contracts.state import StateSchema
 from contracts.versions import Chain
 from controller.migrate import migrate
 from controller.schema_chain import (
+    STEP,
     UNDONE,
     agreed_to,
     chain_of,
@@ -27,6 +29,21 @@ from controller.schema_chain import (
 )
 from controller.taskfile import LoadedTask
 from tool_adapters.durable import replace
+
+
+def put_down(loaded: LoadedTask, record: RunRecord | None) -> bool:
+    """Whether files of what was agreed to were written from the record: another clone of the repository has made them,
+    and this one had none. The migrations come last. Raises Unavailable when the disk refuses."""
+    home = grown_folder(loaded)
+    if record is None or not record.grown or home.exists():
+        return False
+    try:
+        home.mkdir(parents=True)
+        for name in sorted(record.grown, key=lambda each: bool(STEP.fullmatch(each))):
+            replace(home / name, record.grown[name].encode())
+    except OSError as error:
+        raise Unavailable(f"can't write the schema: {error.strerror}", where=str(home)) from error
+    return True
 
 
 async def taken_over(loaded: LoadedTask, store: Store, by: str) -> str:

@@ -26,7 +26,7 @@ from controller.surfaces.changes import diffstat, repository
 from controller.surfaces.clean import with_remedy
 from controller.surfaces.events import ended, ending, json_line, step_ended
 from controller.surfaces.failures import failure
-from controller.surfaces.grown import taken_over
+from controller.surfaces.grown import put_down, taken_over
 from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
@@ -168,6 +168,8 @@ async def _worked(
     rig = await again()
     steps, new = options.limit, options.new
     before = await rig.store.load(rig.task.task.name)
+    if put_down(loaded, before):
+        rig = await again()
     opens = before is None or (before.finished and new)
     reporter.tell(_begun(rig, None if opens else before))
     if before is None or not before.finished or new or rig.task.task.repeat != "never":

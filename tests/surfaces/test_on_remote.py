@@ -12,6 +12,7 @@ import pytest
 
 from tests.surfaces.runners import REFS, Runners
 from tests.surfaces.shell import FINISH, POLITE, READ, Shell, act
+from tests.surfaces.test_grown import RISKY, WISH
 
 TWICE = (READ, POLITE[1], POLITE[1], FINISH)
 ASK = act("ask", question="May I?")
@@ -75,6 +76,24 @@ def _until(true: Any, seconds: float = 60.0) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_field_that_was_agreed_to_goes_along_with_the_record(tmp_path: Path) -> None:
+    runners = Runners(tmp_path, READ, WISH, RISKY, RISKY, *POLITE[1:])
+    assert runners.fresh("asks")("run").code == 5
+    assert runners.fresh("says")("approve", "c2").code == 0
+    for number in range(2):  # the one that agrees, and one that has never heard of it
+        stepped = runners.fresh(f"r{number}")("run", "--steps", "1")
+        assert stepped.code in (0, 6), stepped.err
+    last = runners.fresh("last")
+    ended = last("run")
+    assert ended.code == 0, ended.err
+    assert json.loads(last("state", "export").out)["state"]["risks"] == {"tz": "naive"}
+    assert last("replay").code == 0 and last("log", "--verify").code == 0
+    assert runners.fresh("new")("run", "--new", "--steps", "1").code in (0, 6), (
+        "nor is it lost to the next run"
+    )
+    assert json.loads(runners.fresh("reads")("state", "export").out)["state_version"] == 2
 
 
 # ---- nothing starts afresh -------------------------------------------------------------------------------------
