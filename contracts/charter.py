@@ -25,7 +25,8 @@ class Charter:
     and schema. `checks` is every check's name, `edit_checks` those read after an edit. `price` is None when
     the agent's money cost can't be known; then the money cap can't be enforced (and is said not to be).
     `schemas` are the versions of the state's schema that are at hand, `schema` among them, `undone` those that were
-    taken back. `planning`: what would be allowed is parked as a plan, and nothing is done."""
+    taken back. `planning`: what would be allowed is parked as a plan, and nothing is done. `config`: the digest of the
+    Git configuration that this clone began with, where a run goes from clone to clone; else the record has it."""
 
     task: Task
     intent: IntentContract
@@ -46,6 +47,7 @@ class Charter:
     planning: bool = False
     schemas: Mapping[int, StateSchema] = field(default_factory=dict)
     undone: tuple[StateSchema, ...] = ()
+    config: str = ""
 
     @property
     def fields(self) -> dict[Path, FieldRule]:

@@ -48,7 +48,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     if isinstance(reply, Entry):
         verdict = (
             _asked(record, reply)
-            or hostile(record, fresh)
+            or hostile(record, fresh, task)
             or stale(reply, record, fresh, task)
             or judge(record, seen, fresh, reply.transition, task, reply)
         )
@@ -64,7 +64,9 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         return conceal(told, record.state, task.schema.secrets, task.redactor)
     transition = heard(reply.transition, task.schema.secrets)
     verdict = (
-        _reply(record, fresh, reply) or hostile(record, fresh) or judge(record, seen, fresh, transition, task)
+        _reply(record, fresh, reply)
+        or hostile(record, fresh, task)
+        or judge(record, seen, fresh, transition, task)
     )
     if isinstance(verdict, Reject) and verdict.code in UNWRITABLE:
         transition = None
@@ -90,10 +92,10 @@ def _asked(record: RunRecord, entry: Entry) -> Stop | None:
     return Stop(outcome=held.outcome, cause=held.cause, say=held.say, entry=held.entry)
 
 
-def hostile(record: RunRecord, fresh: Readings) -> Stop | None:
+def hostile(record: RunRecord, fresh: Readings, task: Charter) -> Stop | None:
     """Somebody else moved the branch; or configuration, attributes or hooks of the repository changed during the
     run: our git runs none of it, but yours would. A person looks first."""
-    git, known = fresh.git, record.digests.get(GIT_CONFIG)
+    git, known = fresh.git, task.config or record.digests.get(GIT_CONFIG)
     if git is not None and git.head != record.head:
         say = (
             f"the branch moved from {record.head[:12]} to {git.head[:12]} while the run was at work: "

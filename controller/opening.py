@@ -4,7 +4,7 @@ the newest, caught up with what happened since: its branch, its task, a halt who
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -26,6 +26,7 @@ from controller.gate import GIT_CONFIG, MOVED
 from controller.halts import lifting
 from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
+from controller.stores.git import GitStore
 
 PATIENCE = 120.0  # seconds of a wait that a call sleeps through
 
@@ -64,6 +65,7 @@ async def opened(rig: Rig, options: Options) -> RunRecord:
             raise Unavailable(
                 f"the audit of run {record.run} is damaged: {broken}", hint="controller log --verify"
             )
+        await _configured(record, rig)
         record = await _caught_up(record, options, fence)
         record = await same_task(
             record, rig, fence, retry=options.retry, accept=options.accept, by=options.by
@@ -169,11 +171,24 @@ async def _lifted(record: RunRecord, rig: Rig, options: Options, fence: Fence) -
         return record
     digests = {}
     if record.halt.cause == GIT_CONFIG:
-        git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
-        digests = {GIT_CONFIG: git.config} if git else {}
+        found = await _configured(record, rig, anew=True)
+        digests = {GIT_CONFIG: found} if found else {}
     if options.retry:
         record = record.model_copy(update={"left_out": {}})
     return await commit(record, Decided(what=what, by=options.by, at=fence.now, digests=digests), fence)
+
+
+async def _configured(record: RunRecord, rig: Rig, *, anew: bool = False) -> str:
+    """The digest of the repository's configuration as it is. Each clone has one of its own, and a CI job's another one
+    each time; so where a run goes from clone to clone it is the clone that knows what it began with."""
+    remote = isinstance(rig.store, GitStore)
+    if record.finished or not (remote or anew):
+        return ""
+    git = (await refresh(record, rig.readers, need=Need(names=("git",)))).git
+    if git is not None and isinstance(rig.store, GitStore):
+        known = await rig.store.first(f"{GIT_CONFIG} {record.run}", git.config, anew=anew)
+        rig.task = replace(rig.task, config=known)
+    return git.config if git is not None else ""
 
 
 async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Options) -> RunRecord:
@@ -229,6 +244,7 @@ async def _begin(rig: Rig, fence: Fence, last: RunRecord | None, options: Option
             "sandbox": rig.sandbox,
         },
     )
+    await _configured(record, rig, anew=True)
     return await commit(record, decided, fence)
 
 

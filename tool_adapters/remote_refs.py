@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from contracts.base import digest
 from contracts.errors import ConfigError, ControllerError, Lost, Unavailable
 from contracts.refs import Draft, Move
-from tool_adapters import gitformat
+from tool_adapters import durable, gitformat
 from tool_adapters.git import Engine, GitFailed, Repo
 from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import outward
@@ -37,7 +38,8 @@ _TAKEN_OVER = re.compile(r"http\..*|url\..*\.(push)?insteadof")
 _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission denied|Host key verification failed"
     r"|does not appear to be a git repository|[Rr]epository .*not found|not allowed|returned error: 40[0134]"
-    r"|does not support --atomic|hook declined|remote rejected.*(prohibited|protected|deny|denied|declined)"
+    r"|did not end in|does not support --atomic|hook declined"
+    r"|remote rejected.*(prohibited|protected|deny|denied|declined)"
 )
 _BROKEN = re.compile(
     r"bad object|is corrupt|object file .* is empty|unable to read|missing (blob|tree|commit|object)|loose object"
@@ -286,6 +288,14 @@ class GitRemote:
         listed = self._inside("for-each-ref", "--format=%(refname)", SEEN).decode().split()
         return [ref.replace(SEEN, NAMESPACE, 1) for ref in listed]
 
+    def first(self, name: str, value: str, *, anew: bool = False) -> str:
+        """See contracts.refs.Refs."""
+        path = self._ready() / "first" / digest(name)[:16]
+        if anew or not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            _write(path, value)
+        return path.read_text()
+
     def bring(self, commit: str, branch: str = "") -> None:
         """The commit and its history into the user's repository, where a ref must soon name it: `branch` does, when it
         is not there, or only behind and nowhere checked out."""
@@ -338,11 +348,8 @@ def _write(path: Path, text: str | None) -> None:
     """`text` as the content of `path` (None: no file); nothing is written where it is that already."""
     if text is None:
         path.unlink(missing_ok=True)
-    if text is None or (path.exists() and path.read_text() == text):
-        return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    fresh.write_text(text)
-    fresh.replace(path)
+    elif not path.exists() or path.read_text() != text:
+        durable.replace(path, text.encode())
 
 
 def _age(path: Path) -> float | None:
@@ -362,8 +369,8 @@ def _file(path: str, data: bytes) -> bytes:
 
 
 def _hopeless(error: ControllerError) -> bool:
-    """Trying again changes nothing."""
-    return bool(_HOPELESS.search(getattr(error, "stderr", "")))
+    """Trying again changes nothing, or would take as long once more."""
+    return bool(_HOPELESS.search(getattr(error, "stderr", error.message)))
 
 
 def _why(error: ControllerError | None) -> str:

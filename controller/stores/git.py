@@ -137,6 +137,10 @@ class GitStore:
             return None
         return held.lease(task)
 
+    async def first(self, name: str, value: str, *, anew: bool = False) -> str:
+        """See contracts.refs.Refs: what this clone was told first."""
+        return await _thread(lambda: self.refs.first(name, value, anew=anew))
+
     def close(self) -> None:
         """Nothing is open between two calls."""
 
@@ -176,13 +180,8 @@ class GitStore:
             )
 
         await _thread(partial(self._desk.write, record.task, plan))
-        await _thread(partial(self._noted, record.task))
         kept = tuple(post for post in record.inbox if post.id not in consumed)
         return after.model_copy(update={"inbox": kept})
-
-    def _noted(self, task: str) -> None:
-        """What we wrote is what this clone has seen last."""
-        self.refs.saw(at.prefix(task) + at.RECORD, self._desk.known[task].stands[at.RECORD])
 
     # ---- recovery -----------------------------------------------------------------------------------------
     async def found(self, task: str) -> tuple[Found, Found | None]:
@@ -284,9 +283,11 @@ class GitStore:
             self._evict(held.owner.pid, held.owner.started)
 
     async def _brought(self, task: str) -> None:
-        found = self._desk.known[task]
-        record = found.newest if self._arrive is not None else None
-        if record is None or self._arrive is None:
+        if self._arrive is None:
+            return
+        found = await _thread(partial(self._desk.last, task))
+        record = found.newest
+        if record is None:
             return
         standing = await _thread(partial(git_branch.standing, found, record))
         await self._arrive(standing.tip, record.staged.key if record.staged else None)

@@ -48,6 +48,11 @@ class Desk:
             self.known[task] = found
             return found
 
+    def last(self, task: str) -> Found:
+        """What is known; looked at where nothing is."""
+        with self._guard:
+            return self.known.get(task) or self.look(task)
+
     def write(self, task: str, plan: Callable[[Found], Plan | None]) -> None:
         """Carries a plan out on what stands on the remote; made anew where that has moved. Raises what `plan` raises
         on a fresh look, Lost, Unavailable."""
@@ -79,6 +84,8 @@ class Desk:
         new = {**plan.moves, **made}
         prefix = at.prefix(found.task)
         self.refs.push([Move(prefix + name, found.stands.get(name, ""), oid) for name, oid in new.items()])
+        if at.RECORD in new:
+            self.refs.saw(prefix + at.RECORD, new[at.RECORD])
         files = dict(found.files)
         for path, data in (plan.drafts[at.RECORD].files if at.RECORD in plan.drafts else {}).items():
             if data is None:

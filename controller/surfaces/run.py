@@ -225,14 +225,14 @@ def _begun(rig: Rig, before: RunRecord | None) -> Begun:
 
 def _landed(loaded: LoadedTask, record: RunRecord) -> bool:
     try:
-        return record.finished and landed(repository(loaded), record, loaded.task.workspace.base)
+        return record.finished and landed(repository(loaded, record), record, loaded.task.workspace.base)
     except ControllerError:
         return False
 
 
 def _diffstat(loaded: LoadedTask, record: RunRecord) -> str:
     try:
-        return diffstat(repository(loaded), record.base, record.head)
+        return diffstat(repository(loaded, record), record.base, record.head)
     except ControllerError as error:  # the outcome stands even when nothing can be said of the diff
         print(f"controller: no diffstat: {error}", file=sys.stderr)
         return ""

@@ -20,6 +20,7 @@ from contracts.schema_refs import BadSchema, pointer
 from controller.assemble import charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
+from controller.record_store import remote_of
 from controller.render import worst_case
 from controller.schema_chain import current_schema
 from controller.surfaces import criteria, forging, outlook, suitable
@@ -193,6 +194,12 @@ def _repository(loaded: LoadedTask) -> Iterator[str]:
             yield f"{where}: {repo.root} has no branch, tag or commit {base!r}{commits} (write the one to start from)"
     except ControllerError as error:
         yield f"{loaded.where('workspace', 'repo')}: {error}"
+        return
+    if loaded.task.store.use == "git":
+        try:
+            remote_of(loaded).address  # noqa: B018 - looked up when it is asked for
+        except ConfigError as error:
+            yield f"{loaded.where('store')}: {error}"
 
 
 def _warnings(loaded: LoadedTask, report: Report) -> Iterator[str]:

@@ -49,7 +49,7 @@ def test_killed_at_a_boundary_nothing_is_lost_and_nothing_done_twice(tmp_path: P
     try:
         assert set(POINTS) <= set(theatre.points)
         trials = theatre.kill_at(POINTS)
-        wrong = [trial for trial in trials if trial.faults or trial.code != -9]
+        wrong = [trial for trial in trials if trial.faults or not trial.killed]
         assert not wrong, "\n".join(map(str, wrong))
 
         def blind(world: World, victims: Victims) -> list[int]:
@@ -67,7 +67,7 @@ def test_killed_in_another_commit_mode(tmp_path: Path, mode: str) -> None:
     theatre = Theatre(tmp_path, Template(tmp_path / "template", changes=changes).prepare())
     try:
         assert set(IN_MODES) <= set(theatre.points)
-        wrong = [trial for trial in theatre.kill_at(IN_MODES) if trial.faults or trial.code != -9]
+        wrong = [trial for trial in theatre.kill_at(IN_MODES) if trial.faults or not trial.killed]
         assert not wrong, "\n".join(map(str, wrong))
     finally:
         theatre.close()
@@ -77,7 +77,36 @@ def test_killed_while_a_field_that_was_agreed_to_is_made(tmp_path: Path) -> None
     theatre = Theatre(tmp_path, Template(tmp_path / "template", changes=(GROWS,)).prepare(), agreed)
     try:
         assert set(WHILE_IT_GROWS) <= set(theatre.points) and theatre.whole.state["risks"] == "few"
-        wrong = [trial for trial in theatre.kill_at(WHILE_IT_GROWS) if trial.faults or trial.code != -9]
+        wrong = [trial for trial in theatre.kill_at(WHILE_IT_GROWS) if trial.faults or not trial.killed]
+        assert not wrong, "\n".join(map(str, wrong))
+    finally:
+        theatre.close()
+
+
+ON_REMOTE = [
+    "store lease: pushed 1",
+    "store swap reserve: before push 2",
+    "child python: started 3",
+    "store swap staged: pushed 2",
+    "git update-ref: after 2",
+    "store swap step: before push 2",
+    "store swap step: pushed 2",
+    "child ship: started 1",
+    "child ship: ended 1",
+    "store swap step: before push 4",
+]
+
+
+def test_killed_with_its_record_on_a_remote_it_goes_on_here_and_elsewhere(tmp_path: Path) -> None:
+    def elsewhere(world: World, victims: Victims) -> list[int]:
+        world.elsewhere()
+        return finish(world, victims)
+
+    theatre = Theatre(tmp_path, Template(tmp_path / "template", remote=True).prepare())
+    try:
+        assert set(ON_REMOTE) <= set(theatre.points), theatre.points
+        trials = theatre.kill_at(ON_REMOTE, elsewhere) + theatre.kill_at(ON_REMOTE[4:8])
+        wrong = [trial for trial in trials if trial.faults or not trial.killed]
         assert not wrong, "\n".join(map(str, wrong))
     finally:
         theatre.close()

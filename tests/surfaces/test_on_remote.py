@@ -109,8 +109,10 @@ def test_a_remote_that_can_not_be_reached_is_exit_8(runners: Runners) -> None:
 
 def test_an_unknown_remote_is_a_mistake_in_the_task(runners: Runners) -> None:
     runners.changes["store"] = "store: {use: git, remote: upstream}"
-    said = runners.fresh("one")("run")
+    shell = runners.fresh("one")
+    said = shell("run")
     assert said.code == 2 and "upstream" in said.err
+    assert shell("validate").code == 3 and "no remote 'upstream'" in shell("validate").out
 
 
 def test_a_deleted_record_is_refused_and_put_back_by_who_saw_it(runners: Runners) -> None:
@@ -346,6 +348,19 @@ def test_shallow_clones_without_a_branch_carry_it_on(tmp_path: Path) -> None:
         runners.seed.git("push", "-q", "origin", "main")
     assert code == 0 and runners.subjects() == ["step 2: edit_files src/greeting.txt"]
     assert len(runners.launches) == 3
+
+
+def test_each_clone_has_its_own_git_configuration_and_none_may_change_under_a_run(runners: Runners) -> None:
+    for number in range(2):
+        shell = runners.fresh(f"r{number}")
+        shell.git("config", "http.https://forge.example/.extraheader", f"AUTHORIZATION: basic {number}")
+        assert shell("run", "--steps", "1").code in (0, 6)
+    shell.git("config", "core.editor", "evil")
+    said = shell("run")
+    assert said.code == 5 and "Git configuration" in said.out
+    assert runners.fresh("r2")("run").code == 5, "a person has to look first, whatever the clone"
+    assert shell("run", "--retry").code == 0
+    assert runners.shown("src/greeting.txt") == "hello, please\n"
 
 
 # ---- what can't be ---------------------------------------------------------------------------------------------

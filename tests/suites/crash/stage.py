@@ -16,10 +16,13 @@ from typing import Any
 
 import anyio
 
+from contracts.ports import Ledger
 from contracts.queue import Answer, Decision
 from contracts.record import AuditRow, RunRecord
 from controller.history import versions
+from controller.stores.git import GitStore
 from controller.stores.sqlite import SqliteStore
+from tool_adapters.remote_refs import GitRemote
 from tool_adapters.worktree_home import Home
 
 Json = dict[str, Any]
@@ -73,7 +76,7 @@ def git(root: Path, *words: str) -> str:
 @dataclass(frozen=True)
 class Template:
     """A prepared world, copied for each trial. `agents` is the task's agents as JSON, `use` the one that works,
-    `changes` are replacements in the task's text."""
+    `changes` are replacements in the task's text. `remote`: the record is kept on a bare repository beside it."""
 
     folder: Path
     agents: Json = field(default_factory=dict)
@@ -81,6 +84,7 @@ class Template:
     probe: str = PROBE
     ship: str = SHIP
     changes: tuple[tuple[str, str], ...] = ()
+    remote: bool = False
 
     def prepare(self) -> Template:
         repo = self.folder / "repo"
@@ -102,6 +106,11 @@ class Template:
         for old, new in self.changes:
             assert old in text, old
             text = text.replace(old, new)
+        if self.remote:
+            git(self.folder, "init", "-q", "--bare", "-b", "main", "remote.git")
+            git(repo, "remote", "add", "origin", "../remote.git")
+            git(repo, "push", "-q", "origin", "main")
+            text += "store: {use: git}\n"
         (repo / "task.yaml").write_text(text)
         return self
 
@@ -123,8 +132,8 @@ class Whole:
 class World:
     """One trial's checkout (`repo`), home and the log of agent starts."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.repo, self.home = folder, folder / "repo", folder / "home"
+    def __init__(self, folder: Path, repo: str = "repo") -> None:
+        self.folder, self.repo, self.home = folder, folder / repo, folder / "home"
         self.runtime = self.repo / ".agent-runtime"
         self.places = Home.of(self.runtime / "work" / NAME, self.runtime, NAME)
         self.branch = f"skill-state/{NAME}"
@@ -148,9 +157,29 @@ class World:
         path = self.folder / "said"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def elsewhere(self, repo: str = "repo") -> World:
+        """Another machine, with a fresh clone and the task file. Without a name of its own the first one is gone with
+        all that was on it."""
+        task = (self.repo / "task.yaml").read_text()
+        if repo == self.repo.name:
+            shutil.rmtree(self.repo)
+        git(self.folder, "clone", "-q", "remote.git", repo)
+        (self.folder / repo / "task.yaml").write_text(task)
+        return World(self.folder, repo)
+
     # ---- what is there -----------------------------------------------------------------------------------
+    @property
+    def remote(self) -> Path | None:
+        found = self.folder / "remote.git"
+        return found if found.exists() else None
+
+    def store(self) -> Ledger:
+        if self.remote is None:
+            return SqliteStore(self.runtime / "state.db", create=False)
+        return GitStore(GitRemote(self.repo, self.runtime / "remotes/origin.git", "origin"))
+
     def record(self) -> RunRecord | None:
-        store = SqliteStore(self.runtime / "state.db", create=False)
+        store = self.store()
         try:
             return anyio.run(store.load, NAME)
         finally:
@@ -161,7 +190,7 @@ class World:
         record = self.record()
         assert record is not None
         entry = next(each.id for each in record.queue if each.status == "open")
-        store = SqliteStore(self.runtime / "state.db")
+        store = self.store()
         anyio.run(store.post, NAME, Answer(entry=entry, text=text, by="ana", at=1.0))
         store.close()
 
@@ -170,14 +199,14 @@ class World:
         record = self.record()
         assert record is not None
         (entry,) = record.queue
-        store = SqliteStore(self.runtime / "state.db")
+        store = self.store()
         word = Decision(entry=entry.id, hash=entry.hash, yes=True, by="ana", at=time.time())
         anyio.run(store.post, NAME, word)
         store.close()
 
     def rows(self, run: str) -> tuple[list[AuditRow], list[str]]:
         """The audit and what is wrong with its chain."""
-        store = SqliteStore(self.runtime / "state.db", create=False)
+        store = self.store()
 
         async def read() -> tuple[list[AuditRow], list[str]]:
             rows = [row async for _, _, _, row in store.log(run)]
@@ -225,7 +254,17 @@ class World:
             found.append(f"lost: the audit gives Σ as {last.state}, {last.confirmed} confirmed")
         found += self._charges(record, rows, self.starts() if starts is None else starts)
         found += self._leftovers()
+        if self.remote is not None:
+            found += self._beside(self.remote)
         return found
+
+    def _beside(self, remote: Path) -> list[str]:
+        """What is wrong on the remote: it holds the branch as it is here, and nobody's lease."""
+        tip = git(self.repo, "rev-parse", self.branch)
+        work = git(remote, "rev-parse", f"refs/skill-state/{NAME}/work")
+        held = anyio.run(self.store().holder, NAME)
+        found = [] if tip == work else [f"lost: the remote's branch is at {work.strip()}, not {tip.strip()}"]
+        return found + ([f"left: the lease of {held.owner}"] if held else [])
 
     def _work(self, record: RunRecord, whole: Whole) -> list[str]:
         found = []
@@ -260,15 +299,16 @@ class World:
 
     def _leftovers(self) -> list[str]:
         found = [f"left: {lock}" for lock in (self.repo / ".git").rglob("*.lock")]
-        if dirty := git(self.worktree, "status", "--porcelain").strip():
+        made = self.worktree.exists()  # not by a call that finds the run finished
+        if made and (dirty := git(self.worktree, "status", "--porcelain").strip()):
             found.append(f"left: the worktree is dirty: {dirty}")
-        found += [f"left: {path}" for path in (self.runtime / "spool").iterdir()]
+        found += [f"left: {path}" for path in (self.runtime / "spool").glob("*")]
         if changed := git(self.repo, "status", "--porcelain", "--", "src", "check.sh").strip():
             found.append(f"the user's checkout was changed: {changed}")
         if git(self.repo, "rev-parse", "--abbrev-ref", "HEAD").strip() != "main":
             found.append("the user's checkout was switched")
         refs = git(self.repo, "for-each-ref", "--format=%(refname)").split()
-        own = (f"refs/heads/{self.branch}", "refs/skill-state/", "refs/heads/main")
+        own = (f"refs/heads/{self.branch}", "refs/skill-state/", "refs/heads/main", "refs/remotes/origin/")
         found += [f"a foreign ref was made: {ref}" for ref in refs if not ref.startswith(own)]
         return found + [f"left alive: {each}" for each in living(self.folder)]
 

@@ -120,7 +120,7 @@ class Theatre:
             took = time.monotonic() - began
             assert code == 0, world.said()
             whole = world.whole()
-            assert world.faults(whole) == []
+            assert (faults := world.faults(whole)) == [], faults
             return whole, log.read_text().splitlines(), took
 
     def passed(self, *words: str) -> list[str]:
@@ -148,7 +148,9 @@ class Theatre:
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(lambda each: play(*each), enumerate(points)))
 
-    def kill_after(self, count: int, seed: int) -> list[Trial]:
+    def kill_after(
+        self, count: int, seed: int, after: Callable[[World, Victims], list[int]] = finish
+    ) -> list[Trial]:
         """Trials until `count` were killed, each at a moment of its own, evenly over the time that a run takes: one
         that ended before its kill is followed by another. Every fourth dies as a container does: with all that it
         has started."""
@@ -166,7 +168,7 @@ class Theatre:
                     except ProcessLookupError:
                         continue
                 code = victims.wait()
-                return self._judged(f"{AFTER}{moment:.3f} s, seed {seed}", code, world, victims, finish)
+                return self._judged(f"{AFTER}{moment:.3f} s, seed {seed}", code, world, victims, after)
 
         trials: list[Trial] = []
         with ThreadPoolExecutor(WORKERS) as pool:

@@ -29,6 +29,7 @@ from contracts.record import AuditRow, RunRecord
 from controller import act, claim, interrupt
 from controller.assemble import Tools
 from controller.stores.artifacts import FileArtifacts
+from controller.stores.git import GitStore
 from controller.stores.sqlite import SqliteStore
 from controller.stores.sqlite_file import SqliteFile
 from controller.surfaces import cli, grown
@@ -38,6 +39,7 @@ from tool_adapters.actions import request_change
 from tool_adapters.actions.files import Files
 from tool_adapters.actions.run import Run
 from tool_adapters.git import Engine
+from tool_adapters.remote_refs import GitRemote
 
 Json = dict[str, Any]
 
@@ -67,6 +69,7 @@ class Boundaries:
 def hooked(seen: Boundaries) -> None:
     """Puts a boundary before and after everything that outlives the process."""
     _hook_store(seen)
+    _hook_remote(seen)
     _hook_children(seen)
     _hook_schema(seen)
     execute, put, write = Engine._execute, FileArtifacts.put, Files._write
@@ -145,6 +148,34 @@ def _hook_store(seen: Boundaries) -> None:
         setattr(SqliteStore, name, named(name, getattr(SqliteStore, name)))
 
 
+def _hook_remote(seen: Boundaries) -> None:
+    verb = ["other"]
+    swap, push = GitStore.swap, GitRemote.push
+
+    async def swapped(
+        self: GitStore, record: RunRecord, row: AuditRow | None, lease: Lease, consumed: Any = ()
+    ) -> RunRecord:
+        verb[0] = f"swap {row.kind if row else 'staged' if record.staged else 'reserve'}"
+        return await swap(self, record, row, lease, consumed)
+
+    def named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        async def called(*args: Any, **kwargs: Any) -> Any:
+            verb[0] = name
+            return await method(*args, **kwargs)
+
+        return called
+
+    def pushed(self: GitRemote, moves: Any) -> None:
+        name, verb[0] = verb[0], "other"
+        seen.pass_(f"store {name}: before push")
+        push(self, moves)
+        seen.pass_(f"store {name}: pushed")
+
+    GitStore.swap, GitRemote.push = swapped, pushed  # type: ignore[method-assign]
+    for name in ("lease", "renew", "release"):
+        setattr(GitStore, name, named(name, getattr(GitStore, name)))
+
+
 def _hook_children(seen: Boundaries) -> None:
     start, run = process._Child._start, process._Child.run
 
@@ -178,6 +209,11 @@ async def _not_yet(*_: Any) -> Any:
     return act.Probed(kind="not_yet", why="broken on purpose")
 
 
+def _by_force(self: GitRemote, moves: Any) -> None:
+    specs = [f"+{move.new}:{move.ref}" for move in moves]
+    self._engine.run("push", "--quiet", "store", *specs, env=self._environment)
+
+
 async def _ends_nobody(*_: Any) -> None:
     return None
 
@@ -194,6 +230,7 @@ BROKEN = {
     "find": lambda: setattr(Tools, "find", _finds_nothing),
     "probe": lambda: setattr(Run, "probe", _not_yet),
     "evict": lambda: setattr(SqliteStore, "_clear", _ends_nobody),
+    "fence": lambda: setattr(GitRemote, "push", _by_force),
     "reserve": lambda: setattr(SqliteStore, "load", _forgets),
     "schema": lambda: setattr(request_change, "_written", lambda *_: None),
 }
