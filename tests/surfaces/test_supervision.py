@@ -93,7 +93,7 @@ def test_what_is_left_running_is_ended_and_said(shell: Shell) -> None:
         edit("hello, please\n"),
         FINISH,
         actions=commands(serve=f'run: "{left}"'),
-        authorities=f'authorities: {{there: {{use: command, run: "{left}"}}}}',
+        authorities=f'authorities: {{here: {{use: command, run: "{left}"}}}}',
     )
     task = shell.repo / "task.yaml"
     lefty = f"  - {{name: lefty, role: guard, run: '{left}; exit 0', when: edit, pins: []}}\n"

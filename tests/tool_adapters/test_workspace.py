@@ -305,7 +305,7 @@ def test_undo_moves_nested_repositories_aside(root: Path) -> None:
 def test_spoil_makes_a_tracked_file_invalid_and_undo_mends_it(root: Path) -> None:
     workspace, at = opened(root)
     do(workspace.spoil("a.txt"))
-    with pytest.raises(SyntaxError):
+    with pytest.raises((SyntaxError, ValueError)):  # which of them depends on Python's version
         compile((at.root / "a.txt").read_bytes(), "a", "exec")
     do(workspace.undo(at.head))
     assert (at.root / "a.txt").read_text() == "one\n"
