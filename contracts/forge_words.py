@@ -18,11 +18,16 @@ from contracts.forge_api import WAITS, Comment, Thread, harmless
 from contracts.forge_marks import SHORT, marked, ours
 from contracts.merge import Path
 from contracts.queue import DID_NOT, HAPPENED, Answer, Decision, Entry
-from contracts.text import cut
+from contracts.text import cut, size
 from contracts.veil import veiled
 
 SHOWN = 12  # hex digits of a hash that a word must name at least
-MOST = 12_000  # bytes of an entry as it is shown
+MOST = 48_000  # bytes of an entry as it is shown; GitHub takes comments of 65,536 characters
+STAND_INS = 500  # bytes more that the stand-ins of secret values may take
+TOO_LARGE = (
+    "It is too large to be shown whole here, so a yes can't be said here: `controller approvals show {id}` shows it, "
+    "`controller approve {id}` says yes to it."
+)
 ANSWER = 4000  # characters
 QUESTIONS = ("ask", "unknown")
 _WORD = re.compile(
@@ -61,6 +66,17 @@ def people(entry: Entry, provider: str) -> tuple[str, ...]:
     return tuple(each.partition(":")[2] for each in entry.who if each.lower().startswith(f"{provider}:"))
 
 
+def whole(entry: Entry) -> bool:
+    """Whether a comment has room for all that is decided on. Where it has not nobody can say yes in one."""
+    told = orjson.dumps(entry.transition, option=orjson.OPT_INDENT_2).decode()
+    facts = "".join(f"{name}: {value}\n" for name, value in entry.basis.items()) + (entry.target or "")
+    return (
+        size(exact(told)) <= MOST // 2 - STAND_INS
+        and size(exact(entry.diff)) <= MOST // 4
+        and size(facts) <= MOST // 8
+    )
+
+
 def posted(entry: Entry, run: str, provider: str, secrets: Iterable[Path]) -> str:
     """The entry as a comment: all that its hash is of."""
     short = entry.hash[:SHOWN]
@@ -68,7 +84,8 @@ def posted(entry: Entry, run: str, provider: str, secrets: Iterable[Path]) -> st
         form = f"{HAPPENED}, or {DID_NOT}" if entry.kind == "unknown" else "your answer"
         ways = [f"answer {entry.id} {short} {form}"]
     else:
-        ways = [f"approve {entry.id} {short}", f"reject {entry.id} {short} because …"]
+        ways = [f"approve {entry.id} {short}"] if whole(entry) else []
+        ways += [f"reject {entry.id} {short} because …"]
     shown = entry.transition | {"state_patch": veiled(entry.transition.get("state_patch", {}), secrets)}
     told = orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode()
     facts = [f"{name}: {value}" for name, value in entry.basis.items()]
@@ -84,6 +101,7 @@ def posted(entry: Entry, run: str, provider: str, secrets: Iterable[Path]) -> st
         f"Hash: `{entry.hash}`. To decide, one of {', '.join(people(entry, provider))} writes a comment with one line:",
         "",
         _fenced("\n".join(ways)),
+        *([] if entry.kind in QUESTIONS or whole(entry) else [TOO_LARGE.format(id=entry.id)]),
         "A comment that was edited does not count.",
     ]
     return marked("\n".join(rows), run, entry.hash)
@@ -128,6 +146,8 @@ def _words(
     found: dict[str, list[Word]] = {}
     for verb, id, hash, rest in _lines(comment.body):
         entry = known.get(id)
+        if entry is not None and verb == "approve" and not whole(entry):
+            continue  # nobody has seen all of it here
         if entry is None or not entry.hash.startswith(hash) or comment.made < since[id]:
             continue
         who = next((each for each in entry.who if each.lower() == by), None)

@@ -153,3 +153,19 @@ def test_nothing_in_an_entry_is_a_word_or_ends_its_block(text: str) -> None:
     body = posted(shown, RUN, "github", ())
     assert words(comment(body.replace("<!--", "<!-")), of=shown) == () or text.count(shown.hash[:12])
     assert "says an agent" in harmless(f"**a5 of run x waits for a decision** {text}")
+
+
+@pytest.mark.parametrize("part", ["action", "diff"])
+def test_nobody_says_yes_in_a_comment_to_what_it_can_not_show_whole(part: str) -> None:
+    long = "x" * 9_000 + " hidden " + "y" * 21_000
+    args = {"body": long} if part == "action" else {}
+    large = entry(
+        transition={"state_patch": {}, "action": {"tool": "pr_comment", "args": args}},
+        diff=long * (part == "diff"),
+    )
+    shown, short = posted(large, RUN, "github", ()), large.hash[:12]
+    assert "hidden" not in shown and f"approve a5 {short}" not in shown
+    assert "`controller approvals show a5` shows it" in shown and len(shown) < 65_536
+    assert words(comment(f"approve a5 {short}"), of=large) == ()
+    (word,) = words(comment(f"reject a5 {short}"), of=large)
+    assert not word.yes
