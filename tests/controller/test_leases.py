@@ -37,6 +37,7 @@ sleep = ["sleep", "600"]
 a = subprocess.Popen(sleep, **quiet)
 b = subprocess.Popen(sleep, start_new_session=True, **quiet)
 c = subprocess.Popen(["setsid", "sh", "-c", "setsid sleep 600 & sleep 600"], **quiet)
+while os.getsid(c.pid) == os.getsid(0): time.sleep(0.01)  # else it is still of our group
 print(os.getpid(), a.pid, b.pid, c.pid, flush=True)
 time.sleep(600)
 """
