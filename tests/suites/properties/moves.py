@@ -220,6 +220,9 @@ def batch(rng: random.Random, bad: float = 0.0) -> Json:
     return {"tool": "batch", "args": {"actions": parts}}
 
 
+OLD = "d" * 40  # a commit since which src/b.txt changed
+
+
 def change(rng: random.Random) -> Json:
     at, new = rng.choice([
         ("/intent/locked_requirements/keep", "Keep most file names."), ("/intent/goal", "Do less."), ("/nowhere", "x"),
@@ -229,7 +232,9 @@ def change(rng: random.Random) -> Json:
     ])  # fmt: skip
     return {
         "tool": "request_change",
-        "args": {"at": at, "why": "it helps"} | ({} if new is None else {"value": new}),
+        "args": {"at": at, "why": "it helps"}
+        | ({} if new is None else {"value": new})
+        | ({"source": f"src/b.txt@{OLD}"} if rng.random() < 0.2 else {}),
     }
 
 

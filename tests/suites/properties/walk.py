@@ -180,6 +180,7 @@ class _Walk:
             values["changed"] = dict.fromkeys(entry.commits, touched)
             at += 10**6 if rng.random() < 0.1 else 0
         outside = {"forge": self._forge(at), "ci": self._ci()}
+        values["changed"] = {moves.OLD: ("src/b.txt",)} | values.get("changed", {})
         seen = Readings(at=at, items={"git": GitReading(**values), **outside})
         luck = rng.random()
         if luck < 0.03:
