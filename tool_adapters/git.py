@@ -210,16 +210,7 @@ class ReadOnlyRepo:
         flags = ("--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
         args = (*flags, "--untracked-files=all", "--ignore-submodules=dirty")
         found = gitformat.status(self.engine.run("status", *args))
-        return replace(found, untracked=(*found.untracked, *self._planted()))
-
-    def _planted(self) -> tuple[str, ...]:
-        """Repositories in the folders of a linked worktree, which git itself overlooks: a check that runs git there
-        would see them and not the work."""
-        place = self.engine.place()
-        if place.root is None or place.own == place.common:
-            return ()
-        inside = (f"{folder}/.git" for folder in self._positions.folders())
-        return tuple(sorted(f"{path}/" for path in inside if os.path.lexists(place.root / path)))
+        return replace(found, untracked=(*found.untracked, *self._positions.planted()))
 
     def rev(self, name: str) -> str | None:
         """See GitReader. No process where a branch's own file says it."""

@@ -51,10 +51,15 @@ class Positions:
         links = {path: str((root / path).readlink()) for path in found.links if (root / path).is_symlink()}
         return Position(found.ahead, found.behind, found.tags, links, found.overlooked)
 
-    def folders(self) -> frozenset[str]:
-        """The folders of the last head that was asked about; none before the first."""
-        last = self._last or _recall(self._place())
-        return last.folders if last else frozenset()
+    def planted(self) -> tuple[str, ...]:
+        """Repositories in the folders of a linked worktree, which git itself overlooks: a check that runs git there
+        would see them and not the work. None are known before a position was asked for."""
+        place = self._place()
+        last = self._last or _recall(place)
+        if last is None or place.root is None or place.own == place.common:
+            return ()
+        inside = (f"{folder}/.git" for folder in last.folders)
+        return tuple(sorted(f"{path}/" for path in inside if os.path.lexists(place.root / path)))
 
     def _advance(self, last: Known | None, base: str, head: str) -> tuple[Position, frozenset[str]]:
         raw = self._run(
