@@ -68,3 +68,11 @@ def of_disk(error: OSError) -> Unavailable | None:
         where=str(error.filename or ""),
         hint="nothing is lost: free space or mend the mount, then run again",
     )
+
+
+def bare(several: BaseExceptionGroup) -> BaseException:
+    """The first error in what a task group wraps: callers match on it alone."""
+    first: BaseException = several
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

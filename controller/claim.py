@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from contracts.errors import bare
 from contracts.ports import Lease
 from controller.rig import LEASE_SECONDS, Fence, Rig
 
@@ -70,7 +71,5 @@ async def renewed(rig: Rig) -> AsyncIterator[None]:
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:
         # The task group wraps what the body raised; callers match on the bare error.
-        first: BaseException = several
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
+        first = bare(several)
         raise first from first.__cause__

@@ -12,7 +12,7 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from contracts.errors import Interrupted
+from contracts.errors import Interrupted, bare
 from contracts.outcomes import Outcome
 from controller.rig import Rig
 
@@ -32,9 +32,7 @@ async def interruptible(rig: Rig, work: Callable[[], Awaitable[None]]) -> Outcom
                 await work()
             group.cancel_scope.cancel()
     except BaseExceptionGroup as several:
-        first: BaseException = several
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
+        first = bare(several)
         raise first from first.__cause__
     return ended[0] if ended else None
 

@@ -7,10 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from contracts.forge import IssuesOptions, PullsOptions, Repository, Thread
-from contracts.forge_words import governs
 from reconcilers.github import ACCEPT, PAGE
 from reconcilers.http import Client
-from reconcilers.written import Comment, Written
+from reconcilers.written import Comment, Written, shown_comments
 
 Json = Mapping[str, Any]
 
@@ -58,11 +57,7 @@ class GithubIssues:
             Comment(str(each["id"]), _who(each), str(each["updated_at"]), str(each.get("body") or ""))
             for each in found
         ]
-        made = [
-            each for each in made if not governs(each.body)
-        ]  # decisions are no part of what is decided on
-        by = [each for each in made if not asked.comments_by or each.author in asked.comments_by]
-        return tuple(by[-asked.comments :])
+        return shown_comments(made, asked)
 
 
 def _issue(issue: Json, comments: tuple[Comment, ...] = ()) -> Written:

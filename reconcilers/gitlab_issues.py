@@ -7,9 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from contracts.forge import IssuesOptions, PullsOptions, Repository, Thread
-from contracts.forge_words import governs
 from reconcilers.http import Client
-from reconcilers.written import Comment, Written
+from reconcilers.written import Comment, Written, shown_comments
 
 PAGE = {"per_page": 100}
 STATES = {"open": "opened", "closed": "closed", "all": "all"}
@@ -57,11 +56,7 @@ class GitlabIssues:
             for each in found
             if not each.get("system")
         ]
-        made = [
-            each for each in made if not governs(each.body)
-        ]  # decisions are no part of what is decided on
-        by = [each for each in made if not asked.comments_by or each.author in asked.comments_by]
-        return tuple(by[-asked.comments :])
+        return shown_comments(made, asked)
 
 
 def _issue(issue: Json, comments: tuple[Comment, ...] = ()) -> Written:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from contracts.base import digest
 from contracts.documents import MAX_ITEMS, Document
 from contracts.fence import fenced
+from contracts.forge import Thread
+from contracts.forge_words import governs
 from contracts.text import cut, line, share, size
 
 WHOLE = 512 * 1024  # characters of one text that are looked at; the digest is of all of it
@@ -41,6 +43,12 @@ class Written:
     def digest(self) -> str:
         said = [[each.id, each.author, each.body] for each in self.comments]
         return digest([self.title, self.body, sorted(self.labels), said])
+
+
+def shown_comments(made: Sequence[Comment], asked: Thread) -> tuple[Comment, ...]:
+    """The newest of those that are asked for; decisions are no part of what is decided on."""
+    by = (each for each in made if not asked.comments_by or each.author in asked.comments_by)
+    return tuple(each for each in by if not governs(each.body))[-asked.comments :]
 
 
 def documents(
