@@ -23,7 +23,7 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> list[Law]:
 def test_nothing_protected_changes_and_every_state_is_valid(every: list[Law]) -> None:
     found = walked(every, CASES, 1)
     assert not found.violations, "\n".join(found.wrong)
-    assert found.cases == CASES and len(found.rules) > 30 and found.evicted > 10
+    assert found.cases == CASES and len(found.rules) > 30 and found.evicted > 4
     assert found.rules <= rejection_codes(), "the whole suite reaches each of them"
 
 
