@@ -1,20 +1,16 @@
-"""A loopback model gateway for tests with real agent binaries: Anthropic Messages, OpenAI Responses and chat.
+"""The tests of the loopback model gateway, which is a part of the product; and its short name for other tests."""
 
-    with Gateway(Script([{"answer": "yes"}])) as gateway:
-        ...  # run a CLI against gateway.url_anthropic or gateway.url_openai
-    assert len(gateway.requests) == 1
-
-No key leaves the machine: the gateway listens on 127.0.0.1 and never calls anything.
-"""
-
-from tests.gateway.answers import (
+from controller.conformance.loopback import (
     Answer,
     ApiError,
     Cut,
+    Gateway,
     Hang,
     Invalid,
     NoCall,
     Policy,
+    PolicyFailed,
+    Recorded,
     Refusal,
     Script,
     ScriptExhausted,
@@ -22,9 +18,8 @@ from tests.gateway.answers import (
     StreamError,
     Text,
     Truncated,
+    tokens,
 )
-from tests.gateway.recorded import Recorded
-from tests.gateway.server import Gateway, PolicyFailed, tokens
 
 __all__ = [
     "Answer",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from controller.conformance.loopback.recorded import Json
 from tests.agents.cases import SCHEMA, VALID
 from tests.agents.lean import Finished, chatgpt_login, chatgpt_tokens, run_claude, run_codex
 from tests.gateway import Answer, Gateway, Recorded, Script, tokens
-from tests.gateway.recorded import Json
 
 Way = Callable[..., Finished]
 SYSTEM = "# Procedure\n\nKeep “quotes”, \\backslashes and <tags> as they are.\n"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from controller.conformance.loopback.recorded import Json
 from tests.agents.binaries import ROOT
 from tests.gateway import (
     Answer,
@@ -33,7 +34,6 @@ from tests.gateway import (
     Truncated,
     tokens,
 )
-from tests.gateway.recorded import Json
 
 SCHEMA: Json = {"type": "object", "properties": {"answer": {"type": "string"}}}
 REPLY: Json = {"answer": "ja, “so”\n"}
@@ -235,7 +235,7 @@ def test_recording_keeps_the_bytes_and_no_credential(tmp_path: Path) -> None:
 def test_by_hand(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"kind": "ApiError", "status": 503}, "prose", REPLY]))
-    argv = [sys.executable, "-m", "tests.gateway", "--script", str(script)]
+    argv = [sys.executable, "-m", "controller.conformance.loopback", "--script", str(script)]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None

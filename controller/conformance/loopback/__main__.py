@@ -1,4 +1,5 @@
-"""`python -m tests.gateway --script FILE [--port N] [--record-to DIR]`: the gateway by hand, until Ctrl-C.
+"""The gateway by hand, until Ctrl-C: `python -m controller.conformance.loopback --script FILE [--port N] [--record-to
+DIR]`.
 
 FILE is a JSON list of answers (see answers.answer_from_json); the last one repeats. The two base URLs are
 printed on stdout, each request on stderr.
@@ -12,14 +13,14 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.gateway.answers import Answer, Script, answer_from_json
-from tests.gateway.recorded import Json, Recorded
-from tests.gateway.server import Gateway
+from controller.conformance.loopback.answers import Answer, Script, answer_from_json
+from controller.conformance.loopback.recorded import Json, Recorded
+from controller.conformance.loopback.server import Gateway
 
 
 def main() -> None:
     """Serves until interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.gateway", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m controller.conformance.loopback", description=__doc__)
     parser.add_argument("--script", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--record-to", type=Path)

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.gateway import anthropic, openai
-from tests.gateway.answers import (
+from controller.conformance.loopback import anthropic, openai
+from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
     Cut,
@@ -30,7 +30,7 @@ from tests.gateway.answers import (
     Text,
     Truncated,
 )
-from tests.gateway.recorded import Json, Recorded, record
+from controller.conformance.loopback.recorded import Json, Recorded, record
 
 
 class PolicyFailed(AssertionError):

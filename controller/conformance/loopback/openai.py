@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.gateway.answers import Answer, ApiError, Invalid, NoCall, Refusal, StreamError, Text, Truncated
-from tests.gateway.recorded import Json, Recorded
-from tests.gateway.sse import event
+from controller.conformance.loopback.answers import (
+    Answer,
+    ApiError,
+    Invalid,
+    NoCall,
+    Refusal,
+    StreamError,
+    Text,
+    Truncated,
+)
+from controller.conformance.loopback.recorded import Json, Recorded
+from controller.conformance.loopback.sse import event
 
 
 def error_body(error: ApiError, number: int) -> Json:

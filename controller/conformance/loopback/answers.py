@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.gateway.recorded import Recorded
+from controller.conformance.loopback.recorded import Recorded
 
 Json = dict[str, Any]
 
