@@ -10,7 +10,7 @@ from contracts.base import Frozen, JsonObject
 
 
 class ReplyClass(StrEnum):
-    """How a launch ended. DESIGN: outcomes and exit codes say what each means for the run."""
+    """How a launch ended. `contracts.reply_rules` says what each means for the run."""
 
     OK = "ok"
     INVALID = "invalid_reply"
@@ -84,7 +84,8 @@ class AgentReply(Frozen):
     text        the agent's final text or the raw reply, at most 64 KiB, for the audit and for diagnosis.
     message     why it failed: one sentence, from the agent's own error channel, what to do included.
     not_before  UTC epoch seconds when a limit says when it resets.
-    requests    requests the CLI is known to have made (None = not known). took in seconds.
+    requests    requests that the launch made at most, each after one that was refused (None = not known: an agent with
+                tools of its own asks as often as it likes). took in seconds.
     """
 
     cls: ReplyClass

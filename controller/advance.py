@@ -24,6 +24,7 @@ from contracts.record import (
     Staged,
 )
 from contracts.reply import Usage
+from contracts.reply_rules import retried
 from contracts.text import cut
 from contracts.verdicts import (
     Allow,
@@ -43,7 +44,6 @@ from contracts.verdicts import (
     Verified,
 )
 from controller import audit, modes
-from controller.basis import AUTHORITY
 from controller.confirm import park, timely
 from controller.standstill import latest, moved, repeated
 
@@ -161,7 +161,7 @@ def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, Aud
         case Defer():
             due = verdict.not_before
             halt = _halt(record, Outcome.waiting, verdict.cause, verdict.say, not_before=due)
-            failures = record.failures + (verdict.cause not in ("limit_with_reset", AUTHORITY))
+            failures = record.failures + (retried(verdict.cause))
             return _halted(record.model_copy(update={"failures": failures}), halt, row)
         case Stop():
             halt = _halt(record, verdict.outcome, verdict.cause, verdict.say, entry=verdict.entry)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contracts.charter import Charter
 from contracts.record import LaunchFacts, RunRecord
-from contracts.reply import Reply, Usage
+from contracts.reply import AgentReply, Reply, Usage
+from contracts.reply_rules import RULES, Charged
+
+NOTHING = Usage(input=0, cached=0, output=0, usd_micro=0)
 
 
 def facts(record: RunRecord, reply: Reply, task: Charter) -> LaunchFacts:
-    charged, estimated = charge(record, reply.raw.usage, task)
+    charged, estimated = charge(record, used(reply.raw), task)
     return LaunchFacts(
         agent=reply.agent,
         prompt_digest=record.reserve.prompt_digest if record.reserve else "",
@@ -17,6 +20,14 @@ def facts(record: RunRecord, reply: Reply, task: Charter) -> LaunchFacts:
         charged=charged,
         estimated=estimated,
     )
+
+
+def used(raw: AgentReply) -> Usage:
+    """What a launch used, as far as it is known. Where the agent asks no further after an answer, and says how often it
+    asked, a refused launch was never answered and used nothing."""
+    if RULES[raw.cls].charged is Charged.REFUSED and raw.usage == Usage() and raw.requests is not None:
+        return NOTHING
+    return raw.usage
 
 
 def charge(record: RunRecord, usage: Usage, task: Charter) -> tuple[Usage, bool]:

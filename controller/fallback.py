@@ -5,22 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contracts.agents import AgentChoice
-from contracts.outcomes import Outcome
 from contracts.record import RunRecord
 from contracts.reply import ReplyClass
+from contracts.reply_rules import RULES, Cooldown
 
-UNAVAILABLE = 900.0  # seconds that an agent is left out for whose launches failed three times in a row
 ALIKE = 2  # rejections in a row with the same code
-# Only what another agent need not share. A wrong credential is for a person: nobody else shall pay without a word.
-LASTING = (ReplyClass.LIMIT_PERMANENT, ReplyClass.CONTEXT_TOO_LONG)
-FAILING = (
-    ReplyClass.TRANSIENT,
-    ReplyClass.UNAVAILABLE,
-    ReplyClass.HANG,
-    ReplyClass.KILLED,
-    ReplyClass.CRASHED,
-    ReplyClass.UNKNOWN,
-)
 
 
 @dataclass(frozen=True)
@@ -50,18 +39,17 @@ def left_out(
     if halt is not None:
         if halt.step != after.step or after.staged is not None:
             return None
-        if halt.cause == ReplyClass.LIMIT_WITH_RESET:
-            return LeftOut(agent, halt.not_before, halt.say, heir)
-        if halt.cause in LASTING:
-            return LeftOut(agent, None, halt.say, heir)
-        if halt.outcome is Outcome.failed and halt.cause in FAILING:
-            return LeftOut(agent, now + UNAVAILABLE, halt.say, heir)
-        return None
+        rule = RULES.get(halt.cause)
+        if rule is None or rule.cooldown is Cooldown.NEVER or halt.outcome is not rule.ends:
+            return None
+        return LeftOut(agent, rule.left_out_until(now, halt.not_before), halt.say, heir)
     old, new = before.correction, after.correction
     alike = old is not None and new is not None and old.step < new.step and old.code == new.code
     if new is None or not alike or after.rejections < ALIKE or after.rejections <= before.rejections:
         return None
-    return LeftOut(agent, None, f"the same rejection {ALIKE} times in a row, {new.code}", heir)
+    rule = RULES.get(new.code.removeprefix("reply."), RULES[ReplyClass.OK])
+    why = f"the same rejection {ALIKE} times in a row, {new.code}"
+    return LeftOut(agent, rule.left_out_until(now, None), why, heir)
 
 
 def _all(agents: AgentChoice) -> tuple[str, ...]:

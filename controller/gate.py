@@ -19,7 +19,8 @@ from contracts.outcomes import Outcome
 from contracts.queue import Entry
 from contracts.readings import Readings
 from contracts.record import RunRecord
-from contracts.reply import Reply, ReplyClass
+from contracts.reply import Reply
+from contracts.reply_rules import FORM, RULES, Does
 from contracts.reported import reported
 from contracts.secret_scan import args_refused, edits_refused, state_refused
 from contracts.veil import hidden, spoken, veiled
@@ -36,8 +37,6 @@ from controller.staging import staged_of
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
 UNWRITABLE = ("envelope.depth", "envelope.json")  # of such a reply only the text is kept
-TRIES = 3  # launches in a row that failed in a way that may pass
-BACKOFF = 30.0  # seconds, doubled each time
 EDITS = ("edit_files", "apply_patch", "batch")  # looked at edit by edit: the task may allow some of the files
 GIT_CONFIG, MOVED = "git_config", "branch_moved"
 
@@ -163,56 +162,34 @@ def judge(
 
 # ---- the reply itself -------------------------------------------------------------------------------------
 def _reply(record: RunRecord, fresh: Readings, reply: Reply) -> Verdict | None:
-    """None for a reply that can be judged."""
-    raw, say = reply.raw, reply.raw.message or f"the agent {reply.agent.name} failed without a message"
-    match raw.cls:
-        case ReplyClass.OK:
-            if reply.problems:
-                excerpt = raw.text[:600]
-                return Reject(
-                    layer="envelope", code="envelope.form", say="; ".join(reply.problems), excerpt=excerpt
-                )
+    """None for a reply that can be judged; else what the rule of its class says."""
+    raw, rule = reply.raw, RULES[reply.raw.cls]
+    excerpt, advice = raw.text[:600], f" ({rule.advice})" if rule.advice else ""
+    say = raw.message or f"the agent {reply.agent.name} failed without a message: {rule.means}"
+    match rule.does:
+        case Does.JUDGE if not reply.problems:
             return None
-        case ReplyClass.INVALID | ReplyClass.MISSING:
-            say = raw.message or "there was no transition in your reply"
-            return Reject(
-                layer="reply", code=f"reply.{raw.cls}", say=f"{say}. {FORM}", excerpt=raw.text[:600]
-            )
-        case ReplyClass.REFUSAL:
-            return Reject(
-                layer="reply", code="reply.refusal", say=f"You declined: {say}. Do what you can, or `ask`."
-            )
-        case ReplyClass.CONTEXT_TOO_LONG:
-            return Stop(
-                outcome=Outcome.stuck,
-                cause=str(raw.cls),
-                say=f"{say}: lower `limits`, or take a larger model",
-            )
-        case ReplyClass.AUTH | ReplyClass.MISCONFIGURED | ReplyClass.SCHEMA_REFUSED:
-            return Stop(outcome=Outcome.config_error, cause=str(raw.cls), say=say)
-        case ReplyClass.LIMIT_PERMANENT:
-            return Stop(outcome=Outcome.blocked, cause=str(raw.cls), say=say)
-        case ReplyClass.BUDGET:
-            return Stop(outcome=Outcome.budget_exhausted, cause=str(raw.cls), say=say)
-        case ReplyClass.LIMIT_WITH_RESET:
-            return Defer(not_before=raw.not_before or fresh.at + 900, cause=str(raw.cls), say=say)
-        case _:
-            return _again(record, fresh, raw.cls, say)
-
-
-def _again(record: RunRecord, fresh: Readings, cls: ReplyClass, say: str) -> Verdict:
-    """What may pass by itself: asked again later (or at once, when the process was at fault), three times."""
-    if record.failures + 1 >= TRIES:
-        return Stop(outcome=Outcome.failed, cause=str(cls), say=f"{say} ({TRIES} launches in a row failed)")
-    passing = cls in (ReplyClass.TRANSIENT, ReplyClass.UNAVAILABLE)
-    delay = BACKOFF * 2**record.failures if passing else 0.0
-    return Defer(not_before=fresh.at + delay, cause=str(cls), say=say)
+        case Does.JUDGE:
+            wrong = "; ".join(reply.problems)
+            return Reject(layer="envelope", code="envelope.form", say=wrong, excerpt=excerpt)
+        case Does.CORRECT:
+            wrong = f"{raw.message or rule.means}. {rule.advice}"
+            return Reject(layer="reply", code=f"reply.{raw.cls}", say=wrong, excerpt=excerpt)
+        case Does.RETRY if record.failures + 1 < rule.tries:
+            due = fresh.at + rule.pause * 2**record.failures
+            return Defer(not_before=due, cause=str(raw.cls), say=say)
+        case Does.RETRY:
+            say = f"{say} ({rule.tries} launches in a row failed)"
+        case Does.WAIT:
+            due = fresh.at + rule.pause if raw.not_before is None else raw.not_before
+            return Defer(not_before=due, cause=str(raw.cls), say=say)
+        case Does.STOP | Does.ASK:
+            say += advice
+    assert rule.ends is not None, f"{raw.cls} ends nothing"
+    return Stop(outcome=rule.ends, cause=str(raw.cls), say=say)
 
 
 # ---- the six layers ---------------------------------------------------------------------------------------
-FORM = 'Reply with one JSON object: {"state_patch": …, "action": {"tool": …, "args": …}} and nothing else'
-
-
 def _envelope(transition: object) -> tuple[JsonObject, str, JsonObject] | Reject:
     def no(code: str, say: str) -> Reject:
         return Reject(layer="envelope", code=f"envelope.{code}", say=f"{say}. {FORM}")

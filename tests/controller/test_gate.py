@@ -293,6 +293,13 @@ def test_what_is_not_reported_is_charged_as_reserved(
     assert charge(record(law, reserve=kept), usage, law) == (charged, estimated)
 
 
+def test_who_can_lift_a_lasting_limit_is_told(law: Charter) -> None:
+    reply = a_reply(law, AgentReply(cls=ReplyClass.LIMIT_PERMANENT, message="no credit left"))
+    found = gate(record(law), git(), git(), reply, law).verdict
+    assert isinstance(found, Stop) and found.outcome is Outcome.blocked
+    assert found.say.startswith("no credit left (waiting does not help") and "--retry" in found.say
+
+
 KEYS = st.sampled_from(["a", "notes", "goal", "log", "tool", "args", "first"])
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -64,11 +64,6 @@ ENVIRONMENT: Mapping[str, str] = {
 # After a refused request the CLI would drop one beta header and ask again, and again. Only with a key: a
 # subscription keeps parts of the request that these headers announce.
 KEY_ENVIRONMENT: Mapping[str, str] = {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"}
-HINTS: Mapping[ReplyClass, str] = {
-    ReplyClass.LIMIT_PERMANENT: "waiting does not help: the account's owner must raise the limit or add credit",
-    ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
-    ReplyClass.SCHEMA_REFUSED: "the vendor refuses the reply schema; `controller validate` checks it offline",
-}
 CLOUD_HINTS: Mapping[str, str] = {
     "bedrock": "`aws sts get-caller-identity` says whose credential it is; the account must have access to the model",
     "vertex": "gcloud auth application-default login",
@@ -229,7 +224,7 @@ class Claude:
 
     def _hint(self, cls: ReplyClass) -> str:
         if cls is not ReplyClass.AUTH:
-            return HINTS.get(cls, "")
+            return ""
         config = self.settings.config
         if config.auth == "subscription":
             return (

@@ -47,11 +47,6 @@ from tool_adapters.agents.settings import AgentSettings
 
 DEFAULT_MODEL = "gpt-6.2-sol"
 INSTALL = "npm install -g @openai/codex"
-HINTS: Mapping[ReplyClass, str] = {
-    ReplyClass.LIMIT_PERMANENT: "waiting does not help: the account's owner must raise the limit or add credit",
-    ReplyClass.CONTEXT_TOO_LONG: "lower `limits:` in the task, or choose a model with a larger context",
-    ReplyClass.SCHEMA_REFUSED: "the vendor refuses the reply schema; `controller validate` checks it offline",
-}
 
 
 class Codex:
@@ -201,14 +196,20 @@ class Codex:
                 )
         if failure is None:
             failure = classify(_signals(ran, seen), settings.now())
-        said = seen.message or seen.failure or ran.err.text
+        asked = 2 if credential.auth_file else 1  # a login that was refreshed asks once more
         return failed(
-            failure, ran, usage=usage, text=said, hint=self._hint(failure.cls), secrets=credential.env
+            failure,
+            ran,
+            usage=usage,
+            text=seen.message or seen.failure or ran.err.text,
+            hint=self._hint(failure.cls),
+            secrets=credential.env,
+            requests=asked if settings.config.explore == "none" else None,
         )
 
     def _hint(self, cls: ReplyClass) -> str:
         if cls is not ReplyClass.AUTH:
-            return HINTS.get(cls, "")
+            return ""
         config = self.settings.config
         if config.auth == "subscription":
             return "run `codex login`"

@@ -134,8 +134,10 @@ def failed(
     text: str = "",
     hint: str = "",
     secrets: Mapping[str, str] | None = None,
+    requests: int | None = None,
 ) -> AgentReply:
-    """The reply of a launch that gave none. `secrets` are taken out of everything that is said."""
+    """The reply of a launch that gave none. `secrets` are taken out of everything that is said; a program that was
+    never started made no request."""
     redact = Redactor(secrets or {}).redact_text
     return AgentReply(
         cls=failure.cls,
@@ -143,6 +145,7 @@ def failed(
         message=cut(redact(failure.message), 900) + (f" ({hint})" if hint else ""),
         usage=usage or Usage(),
         not_before=failure.not_before,
+        requests=requests if ran and not (ran.missing or ran.refused) else 0,
         survivors=ran.survivors if ran else (),
         took=ran.took if ran else 0.0,
     )

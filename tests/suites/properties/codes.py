@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from contracts.reply_rules import RULES, Does
+
 ROOT = Path(__file__).resolve().parents[3]
 GATE, CONFIRM = ROOT / "controller/gate.py", ROOT / "controller/confirm.py"
 DEEDS, DEED_RULES = ROOT / "controller/deeds.py", ROOT / "contracts/deed_rules.py"
@@ -53,7 +55,7 @@ def _rests(prefix: str, call: ast.AST, path: Path) -> set[str]:
         case "envelope.":
             rests = {_text(node.args[0]) for node in ast.walk(_tree(GATE)) if _calls(node, "no")}  # type: ignore[attr-defined]
         case "reply.":
-            rests = set(_classes(call))
+            rests = {str(name) for name, rule in RULES.items() if rule.does is Does.CORRECT}
         case "policy.approval_":
             rests = {_text(node.args[1]) for node in ast.walk(_tree(CONFIRM)) if _calls(node, "_no")}  # type: ignore[attr-defined]
         case "policy." if path == DEEDS:
@@ -70,16 +72,6 @@ def _rests(prefix: str, call: ast.AST, path: Path) -> set[str]:
             raise AssertionError(f"{path}: codes that begin with {prefix!r} are not known here")
     assert rests, prefix
     return rests
-
-
-def _classes(call: ast.AST) -> Iterator[str]:
-    """The reply classes of the `case` in which a call stands."""
-    from contracts.reply import ReplyClass
-
-    for case in (node for node in ast.walk(_tree(GATE)) if isinstance(node, ast.match_case)):
-        if any(ast.dump(node) == ast.dump(call) for each in case.body for node in ast.walk(each)):
-            names = [node.attr for node in ast.walk(case.pattern) if isinstance(node, ast.Attribute)]
-            yield from (str(ReplyClass[name]) for name in names)
 
 
 def _pairs(path: Path, function: str) -> Iterator[str]:
