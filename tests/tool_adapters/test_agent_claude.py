@@ -266,6 +266,9 @@ def test_real_with_a_subscription_bills_no_key(tmp_path: Path) -> None:
     assert b"sk-billed" not in request.body
     assert b"LEAK" not in request.body and not (tmp_path / "LEAK").exists()
     assert request.user_text == "\n/cost\n"  # no command of the CLI
+    # What the CLI says of its surroundings stands before the prompt, so that a cache holds it.
+    said = [block["text"] for message in request.parsed["messages"] for block in message["content"]]
+    assert "# Environment" in said[0] and said[-1] == request.user_text
 
 
 def test_real_exploring_reads_only_the_worktree(tmp_path: Path) -> None:
@@ -278,14 +281,21 @@ def test_real_exploring_reads_only_the_worktree(tmp_path: Path) -> None:
     assert sorted(tool["name"] for tool in request.tools) == ["Glob", "Grep", "Read", "StructuredOutput"]
 
 
+REFUSED = ApiError(400, "invalid_request_error", "tools.0.custom.input_schema: is not supported")
+
+
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("auth", "answer", "expected"),
     [
-        (ApiError(401, "authentication_error", "invalid x-api-key"), R.AUTH),
-        (Text("429 usage limit"), R.MISSING),
+        ("api-key", ApiError(401, "authentication_error", "invalid x-api-key"), R.AUTH),
+        ("api-key", REFUSED, R.SCHEMA_REFUSED),
+        ("api-key", Text("429 usage limit"), R.MISSING),
+        ("subscription", REFUSED, R.SCHEMA_REFUSED),
+        ("subscription", Text("429 usage limit"), R.MISSING),
     ],
 )
-def test_real_failures_cost_one_request(answer, expected: ReplyClass, tmp_path: Path) -> None:
+def test_real_failures_cost_one_request(auth: str, answer, expected: ReplyClass, tmp_path: Path) -> None:
+    environ = {**KEYS, "CLAUDE_CODE_OAUTH_TOKEN": "dummy-token"}
     with Gateway(Script([answer])) as gateway:
-        reply = ask(real(tmp_path, gateway, KEYS))
+        reply = ask(real(tmp_path, gateway, environ, auth=auth))
     assert reply.cls is expected and len(gateway.requests) == 1, reply

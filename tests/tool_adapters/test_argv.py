@@ -39,6 +39,9 @@ QUIET = {
     "MAX_STRUCTURED_OUTPUT_RETRIES": "1",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
     "CLAUDE_CODE_NO_MODEL_FALLBACK": "1",
+    "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1",
+    "CLAUDE_CODE_PROMPT_CACHE_TTL": "5m",
+    "CLAUDE_CODE_MODEL_CAPABILITIES": "-mid_conv_system,-per_turn_effort,-context_management",
     "API_TIMEOUT_MS": "120000",
     "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": "120000",
 }
@@ -87,8 +90,7 @@ def test_claude(config, lean: list[str], credential: dict[str, str], tmp_path: P
     ]
     assert json.loads(schema) == {k: v for k, v in DIALECTS["merge"].schema.items() if k != "$schema"}
     own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "CLAUDE_CONFIG_DIR": str(home / "claude")}
-    more = {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"} if lean == ["--bare"] else {}
-    assert player.env == {**every_child(tmp_path), **QUIET, **own, **credential, **more}
+    assert player.env == {**every_child(tmp_path), **QUIET, **own, **credential}
     assert (home / "system.md").read_text() == PROMPT.stable and player.read("stdin") == PROMPT.volatile
     assert player.read("cwd").strip() == str(tmp_path / "work/launch") and player.read("ls") == ""
 

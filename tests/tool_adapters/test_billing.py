@@ -78,7 +78,6 @@ def paid_with(player: Player) -> dict[str, str]:
     """What the child got beside that which every launch gets."""
     usual = {*EVERY_CHILD, *ENVIRONMENT, "HOME", "TMPDIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"}
     usual |= {"GIT_CEILING_DIRECTORIES", "API_TIMEOUT_MS", "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS"}
-    usual |= {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS"}
     return {name: value for name, value in player.env.items() if name not in usual}
 
 

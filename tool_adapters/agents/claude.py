@@ -60,10 +60,14 @@ ENVIRONMENT: Mapping[str, str] = {
     "MAX_STRUCTURED_OUTPUT_RETRIES": "1",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
     "CLAUDE_CODE_NO_MODEL_FALLBACK": "1",
+    # After a refused request the CLI would drop one beta header and ask again, and again. So none is sent, nor what
+    # needs one: the cache for an hour, and these three.
+    "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1",
+    "CLAUDE_CODE_PROMPT_CACHE_TTL": "5m",
+    # Without --bare the CLI tells the model of its folder, system and date; without `mid_conv_system` it does so
+    # before the prompt, where that stays the same from step to step, and not behind it.
+    "CLAUDE_CODE_MODEL_CAPABILITIES": "-mid_conv_system,-per_turn_effort,-context_management",
 }
-# After a refused request the CLI would drop one beta header and ask again, and again. Only with a key: a
-# subscription keeps parts of the request that these headers announce.
-KEY_ENVIRONMENT: Mapping[str, str] = {"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"}
 CLOUD_HINTS: Mapping[str, str] = {
     "bedrock": "`aws sts get-caller-identity` says whose credential it is; the account must have access to the model",
     "vertex": "gcloud auth application-default login",
@@ -148,11 +152,10 @@ class Claude:
     def argv(self, binary: Path, credential: Credential, system: Path) -> list[str]:
         """The command line, prompt and credential not in it."""
         exploring = self.settings.config.explore == "read-only"
+        lean = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
         if (
-            credential.kind == "subscription" or exploring
-        ):  # --bare ignores a subscription and drops Grep, Glob
-            lean = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
-        else:
+            credential.kind != "subscription" and not exploring
+        ):  # --bare ignores a subscription, drops Grep and Glob
             lean = ["--bare"]
         if exploring:
             secret = [f"Read(**/{pattern})" for pattern in SECRET_FILES]
@@ -167,17 +170,12 @@ class Claude:
             *("--system-prompt-file", str(system), "--json-schema", self._schema, "--output-format", "json"),
         ]
 
-    def _bare(self, credential: Credential) -> bool:
-        """--bare ignores a subscription, and drops the tools Grep and Glob in silence."""
-        return credential.kind != "subscription" and self.settings.config.explore == "none"
-
     def environment(self, folders: Folders, credential: Credential) -> dict[str, str]:
         """The whole environment of the child."""
         config = self.settings.config
         idle = round(config.idle * 1000)
         more = {
             **ENVIRONMENT,
-            **(KEY_ENVIRONMENT if self._bare(credential) else {}),
             "CLAUDE_CONFIG_DIR": str(folders.home / "claude"),
             "API_TIMEOUT_MS": str(idle),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),
