@@ -1,0 +1,158 @@
+"""The experiments on the warehouse. Each says of its figures what they are: whether everything needed stood in a
+prompt, what it cost, or what a budget made it lose. None says how well a model would do."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from tests.bench.report import say
+from tests.bench.skillexec import warehouse
+from tests.bench.skillexec.episode import Event, Outcome
+from tests.bench.skillexec.figures import Sized, exponent, told
+from tests.bench.skillexec.noise import telemetry
+from tests.bench.skillexec.ours import play_ours, rig_of
+from tests.bench.skillexec.play import play
+from tests.bench.skillexec.readers import Perfect, Reader, misreading
+from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState, Stateful, Window
+from tests.bench.skillexec.tokens import tokens
+from tests.bench.skillexec.warehouse import SEEDS, SHELVES, Warehouse
+
+RULES = warehouse.RULES.format(shelves=SHELVES, last=SHELVES - 1)
+RIVALS: dict[str, Callable[[], Runtime]] = {
+    "prompt": lambda: Prompt(RULES),
+    "memory": lambda: Memory(RULES),
+    "stateful": lambda: Stateful(RULES),
+    "skill.state": lambda: SkillState(RULES),
+}
+OURS = ("ours, paper", "ours, full")
+EVERYBODY = (*RIVALS, *OURS)
+Noise = Callable[[int], list[str]]
+
+
+def quiet(at: int) -> list[str]:
+    return []
+
+
+def episode(
+    runtime: str | Runtime, events: list[Event], reader: Reader, noise: Noise = quiet, shelves: int = SHELVES
+) -> Outcome:
+    """One episode by one runtime."""
+    world = Warehouse(events, shelves)
+    if not isinstance(runtime, str):
+        return play(world, runtime, reader, noise)
+    if runtime in RIVALS:
+        return play(world, RIVALS[runtime](), reader, noise)
+    with tempfile.TemporaryDirectory() as folder:
+        layout = runtime.partition(", ")[2]
+        rig, around = rig_of(Path(folder) / "run", world, reader, RULES, layout=layout, noise=noise)
+        return anyio.run(play_ours, rig, around)
+
+
+def horizon(lengths: Iterable[int], seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
+    """Information and cost by the number of events."""
+    found: dict[str, Any] = {}
+    lengths, seeds = list(lengths), list(seeds)
+    for runtime in EVERYBODY:
+        totals = []
+        for length in lengths:
+            cell = [Sized.of(episode(runtime, warehouse.events(seed, length), Perfect())) for seed in seeds]
+            found[f"{runtime}, T={length}"] = told(cell)
+            totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
+            say(f"horizon: {runtime}, T={length}: {told(cell)['score, strict']}")
+        if len(lengths) > 1:
+            found[f"{runtime}, growth exponent"] = exponent(lengths, totals)
+    return found
+
+
+def noisy(levels: Iterable[int], length: int = 50, seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
+    """Cost by lines of noise a step. That a perfect reader is not disturbed says nothing about a model."""
+    found: dict[str, Any] = {}
+    for runtime in EVERYBODY:
+        for lines in levels:
+            cell = []
+            for seed in seeds:
+                noise = partial(telemetry, seed, lines=lines)
+                cell.append(Sized.of(episode(runtime, warehouse.events(seed, length), Perfect(), noise)))
+            found[f"{runtime}, noise={lines}"] = told(cell)
+        say(f"noise: {runtime}")
+    return found
+
+
+def drift(seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
+    """Steps until the first right answer on what drifted; None: never. With an alert, and without one."""
+    found: dict[str, Any] = {}
+    for kind in warehouse.DRIFTS:
+        for alert in (True, False):
+            for runtime in EVERYBODY:
+                steps = []
+                for seed in seeds:
+                    listed = warehouse.drifted(kind, seed, alert=alert)
+                    steps.append(warehouse.recovery(listed, episode(runtime, listed, Perfect()).strict))
+                found[f"{kind}, {'alert' if alert else 'no alert'}, {runtime}"] = steps
+        say(f"drift: {kind}")
+    return found
+
+
+def budgeted(
+    budgets: Iterable[int], lengths: Iterable[int] = (10, 25, 50, 100), seeds: Iterable[int] = SEEDS
+) -> dict[str, Any]:
+    """What is lost where a prompt may have so many tokens (o200k): the window's and the capped summary's loss."""
+    found: dict[str, Any] = {}
+    lengths, seeds = list(lengths), list(seeds)
+    for budget in budgets:
+        makers: dict[str, Callable[[], Runtime]] = {
+            "window": lambda budget=budget: Window(RULES, budget, tokens),  # type: ignore[misc]
+            "summary": lambda budget=budget: Memory(RULES, budget, tokens),  # type: ignore[misc]
+        }
+        for name, make in makers.items():
+            for length in lengths:
+                cell = [
+                    Sized.of(episode(make(), warehouse.events(seed, length), Perfect())) for seed in seeds
+                ]
+                found[f"{name}, budget={budget}, T={length}"] = told(cell)
+            say(f"budget: {name} at {budget}")
+    return found
+
+
+def misread(
+    rates: Iterable[float], lengths: Iterable[int] = (100,), seeds: Iterable[int] = SEEDS
+) -> dict[str, Any]:
+    """How a score falls where each line is overlooked with the same probability, whatever the runtime: a curve of
+    sensitivity, and no stand-in for a model."""
+    found: dict[str, Any] = {}
+    lengths, seeds = list(lengths), list(seeds)
+    for rate in rates:
+        for length in lengths:
+            for runtime in ("prompt", "memory", "skill.state", "ours, paper"):
+                cell = [
+                    Sized.of(episode(runtime, warehouse.events(seed, length), misreading(rate, seed)))
+                    for seed in seeds
+                ]
+                found[f"{runtime}, misread={rate}, T={length}"] = told(cell)["score, strict"]
+        say(f"misreading: {rate}")
+    return found
+
+
+def long(lengths: Iterable[int], shelves: int, seeds: Iterable[int] = SEEDS[:1]) -> dict[str, Any]:
+    """Ours alone over long horizons, on so many shelves."""
+    found: dict[str, Any] = {}
+    lengths, seeds = list(lengths), list(seeds)
+    totals = []
+    for length in lengths:
+        cell = [
+            Sized.of(
+                episode("ours, paper", warehouse.events(seed, length, shelves), Perfect(), shelves=shelves)
+            )
+            for seed in seeds
+        ]
+        found[f"T={length}, {shelves} shelves"] = told(cell)
+        totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
+        say(f"long: T={length}, {shelves} shelves: {told(cell)['tokens a prompt, o200k']}")
+    found[f"growth exponent, {shelves} shelves"] = exponent(lengths, totals)
+    return found

@@ -1,0 +1,186 @@
+"""The benchmark itself: its events are the frozen ones, its reader reads and does not cheat, its scores can fall."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.bench.skillexec import books, readers, warehouse
+from tests.bench.skillexec.episode import NOISE, Event
+from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, RULES, episode
+from tests.bench.skillexec.figures import exponent
+from tests.bench.skillexec.noise import telemetry
+from tests.bench.skillexec.ours import play_ours, rig_of
+from tests.bench.skillexec.readers import Perfect, misreading
+from tests.bench.skillexec.runtimes import Memory, Window
+from tests.bench.skillexec.tokens import tokens, weighted
+from tests.bench.skillexec.warehouse import SEEDS, Warehouse
+
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
+
+
+def test_events_are_those_that_were_frozen() -> None:
+    made = {f"seed {seed}": warehouse.digest(warehouse.events(seed, 200)) for seed in SEEDS}
+    made |= {
+        f"{kind}, seed {seed}": warehouse.digest(warehouse.drifted(kind, seed))
+        for kind in warehouse.DRIFTS
+        for seed in SEEDS
+    }
+    assert made == GOLDEN
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_rules_own_actions_are_always_right(seed: int) -> None:
+    for listed in (warehouse.events(seed, 300), warehouse.events(seed, 300, shelves=3, receive_weight=4)):
+        world = Warehouse(listed, 500)
+        for at, event in enumerate(listed):
+            world.happen(at)
+            fed = world.act(at, event.gold)
+            assert fed.accepted and fed.strict and fed.lenient and world.right(), event
+
+
+def test_a_wrong_action_is_seen_in_score_and_world() -> None:
+    events = warehouse.events(42, 30)
+    world = Warehouse(events)
+    assert events[0].gold == "Store item_0 shelf_0"
+    elsewhere = world.act(0, "Store item_0 shelf_7")
+    assert (elsewhere.accepted, elsewhere.strict, elsewhere.lenient, world.right()) == (
+        True,
+        False,
+        True,
+        False,
+    )
+    for action, why in {
+        "Ship item_9 shelf_0": "item_9 is not on shelf_0",
+        "Store item_0 shelf_3": "item_0 is stored already",
+        "Store item_5 shelf_7": "shelf_7 holds item_0",
+        "Move item_0 shelf_7 shelf_900": "there is no shelf_900",
+        "Fly item_0": "unknown action 'Fly item_0'",
+        "": "unknown action ''",
+    }.items():
+        assert world.act(1, action).text == f"Error: {why}."
+
+
+@pytest.mark.parametrize("runtime", EVERYBODY)
+def test_a_perfect_reader_finds_all_it_needs(runtime: str) -> None:
+    outcome = episode(runtime, warehouse.events(43, 20), Perfect(), lambda at: telemetry(43, at, 3))
+    assert outcome.score() == outcome.score(strict=False) == 1.0
+    assert outcome.desync is None and outcome.rejected == outcome.unparsed == outcome.retried == 0
+    assert len(outcome.turns) == 20 and NOISE in outcome.turns[-1].prompt
+
+
+@pytest.mark.parametrize("runtime", EVERYBODY)
+def test_control_a_reader_whose_line_is_cut_out_goes_wrong(runtime: str) -> None:
+    """Whatever says where item_0 stands is taken out of each prompt: it can't be shipped or moved rightly any more."""
+    listed = warehouse.events(42, 3)
+    stored = next(event for event in listed if event.gold.startswith("Store item_0"))
+    listed = [stored, Event("Order received for item_0.", "Ship item_0 shelf_0", "item_0")]
+
+    class Blind(Perfect):
+        def reply(self, prompt: str) -> str:
+            kept = [
+                line
+                for line in prompt.splitlines()
+                if "item_0" not in line or "arrived" in line or "received" in line
+            ]
+            return super().reply("\n".join(kept) + "\n")
+
+    assert episode(runtime, listed, Perfect()).strict == [True, True]
+    assert episode(runtime, listed, Blind()).strict != [True, True]
+
+
+def test_readers_know_nothing_of_the_environment() -> None:
+    for module in (readers, books):
+        tree = ast.parse(Path(str(module.__file__)).read_text())
+        names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        ours = {name for name in names if name.startswith(("tests", "controller", "contracts"))}
+        assert ours <= {"tests.bench.skillexec.books", "tests.bench.skillexec.episode"}
+    assert (
+        "warehouse" not in Path(str(readers.__file__)).read_text().replace("inventory", "").split("import")[0]
+    )
+
+
+@pytest.mark.parametrize("kind", warehouse.DRIFTS)
+@pytest.mark.parametrize("runtime", ["prompt", "skill.state", "ours, paper"])
+def test_what_is_announced_is_recovered_from_at_once(kind: str, runtime: str) -> None:
+    listed = warehouse.drifted(kind, 44)
+    steps = warehouse.recovery(listed, episode(runtime, listed, Perfect()).strict)
+    assert steps == (0 if kind in warehouse.RECOVERABLE else None), (
+        "a cancelled order is announced too late for anybody"
+    )
+
+
+def test_who_reads_the_authority_ships_no_cancelled_order() -> None:
+    for seed in SEEDS[:2]:
+        listed = warehouse.drifted("cancelled", seed)
+        outcome = episode("ours, full", listed, Perfect())
+        assert warehouse.recovery(listed, outcome.strict) == 0 and outcome.score() == 1.0
+
+
+@pytest.mark.parametrize("kind", warehouse.RECOVERABLE)
+def test_drift_that_nobody_is_told_of_is_not_guessed(kind: str) -> None:
+    listed = warehouse.drifted(kind, 45, alert=False)
+    assert episode("skill.state", listed, Perfect()).score() < 1.0
+
+
+def test_a_budget_makes_a_window_and_a_summary_lose() -> None:
+    events = warehouse.events(44, 60)
+    for small, large in ((Window(RULES, 475, tokens), Window(RULES, 50_000, tokens)),
+                         (Memory(RULES, 475, tokens), Memory(RULES, 50_000, tokens))):  # fmt: skip
+        lost, kept = episode(small, events, Perfect()), episode(large, events, Perfect())
+        assert lost.score() < 0.8 and kept.score() == 1.0
+        assert max(tokens(turn.prompt) for turn in lost.turns) <= 475 + 8, (
+            "the budget is that of the whole prompt"
+        )
+
+
+def test_who_overlooks_much_scores_less() -> None:
+    events = warehouse.events(42, 60)
+    for runtime in ("prompt", "skill.state"):
+        scores = [episode(runtime, events, misreading(rate, 1)).score() for rate in (0.0, 0.05, 0.5)]
+        assert scores[0] == 1.0 and scores[2] < scores[1] <= 1.0
+
+
+def test_a_reply_that_is_none_is_asked_again_and_counted() -> None:
+    class Stutters(Perfect):
+        said = 0
+
+        def reply(self, prompt: str) -> str:
+            self.said += 1
+            return "Well." if self.said % 3 == 1 else super().reply(prompt)
+
+    for runtime in RIVALS:
+        outcome = episode(runtime, warehouse.events(42, 10), Stutters())
+        assert outcome.score() == 1.0 and outcome.retried == len(outcome.turns) - 10 > 0
+
+
+def test_ours_takes_a_refused_action_as_evidence_and_keeps_the_state(tmp_path: Path) -> None:
+    """A patch beside an action that the environment does not take is not merged; the next event is not lost."""
+
+    class Wrong(Perfect):
+        said = 0
+
+        def reply(self, prompt: str) -> str:
+            self.said += 1
+            if self.said != 2:
+                return super().reply(prompt)
+            lie = {"state_patch": {"inventory": {"shelf_9": "item_77"}}}
+            return json.dumps(
+                lie | {"action": {"tool": "ship", "args": {"item": "item_77", "from": "shelf_9"}}}
+            )
+
+    rig, around = rig_of(tmp_path / "run", Warehouse(warehouse.events(42, 8)), Wrong(), RULES)
+    outcome = anyio.run(play_ours, rig, around)
+    assert outcome.rejected == 1 and outcome.strict[1] is False
+    assert "item_77" not in outcome.turns[-1].prompt.partition("=== STATE ===")[2].partition("===")[0]
+
+
+def test_costs_are_counted_as_they_are() -> None:
+    assert tokens("hello world") == tokens("hello world", "cl100k") == 2
+    same = "a long text that is the same " * 20
+    assert weighted([same, same]) == pytest.approx(tokens(same) * 1.1)
+    assert exponent([10, 100, 1000], [5 * t**2 for t in (10, 100, 1000)]) == 2.0
