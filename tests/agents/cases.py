@@ -30,13 +30,18 @@ SCHEMA: Json = {
     "additionalProperties": False,
 }
 VALID: Json = {"answer": "yes", "n": 3}
+# What a model may write about, and tools may print, without anything being wrong.
+ABOUT_LIMITS = (
+    "API Error: 429 rate_limit_error. You've hit your usage limit · resets 3pm (UTC). Claude AI usage limit "
+    "reached|1796040000. Credit balance is too low. Not logged in · Please run /login"
+)
 PROMPT = "# Task\nAnswer the question.\n"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One recording. `answer` None: nothing listens at the base URL. `kill_after` seconds: the run is
-    ended by TERM."""
+    """One recording. `answer` None: nothing listens at the base URL. `kill_after` seconds: the run is ended by TERM.
+    `more`: further words of the command line."""
 
     name: str
     agent: Agent
@@ -45,6 +50,7 @@ class Case:
     prompt: str = PROMPT
     schema: Json = field(default_factory=lambda: SCHEMA)
     env: dict[str, str] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
     kill_after: float = 20
     credential: bool = True
     login: Json | None = None
@@ -79,6 +85,7 @@ def _anthropic_errors() -> dict[str, Answer]:
         "403": ApiError(403, "permission_error", org),
         "404_model": ApiError(404, "not_found_error", "model: claude-sonnet-5-5"),
         "413": ApiError(413, "request_too_large", "Request exceeds the maximum size"),
+        "418": ApiError(418, "teapot_error", "the gremlins are back"),
         "429": ApiError(429, "rate_limit_error", rate),
         "429_retry_after": ApiError(429, "rate_limit_error", rate, headers={"retry-after": "7"}),
         "429_plan_limit": ApiError(
@@ -109,6 +116,7 @@ def _openai_errors() -> dict[str, Answer]:
         "403": ApiError(403, kind, "Country, region, or territory not supported", "unsupported_country"),
         "404_model": ApiError(404, kind, "The model `gpt-6.2-sol` does not exist", "model_not_found"),
         "413": ApiError(413, kind, "Request body too large"),
+        "418": ApiError(418, "teapot_error", "the gremlins are back"),
         "429": ApiError(429, "tokens", rate, "rate_limit_exceeded"),
         "429_retry_after": ApiError(429, "tokens", rate, "rate_limit_exceeded", {"retry-after": "7"}),
         "429_quota": ApiError(429, "insufficient_quota", quota, "insufficient_quota"),
@@ -125,6 +133,7 @@ def _replies(cut: int) -> dict[str, Answer]:
     """What the model itself can do."""
     return {
         "valid": VALID,
+        "valid_about_limits": {"answer": ABOUT_LIMITS, "n": 3},
         "slow": SlowStream(VALID, delay=0.005, chunk=200),
         "invalid_reply": {"answer": 3},
         "invalid_json": Invalid('{"answer": "yes", "n":'),
@@ -160,12 +169,14 @@ def _all() -> list[Case]:
         Case("no_credential", "claude", VALID, credential=False),
         Case("bad_schema", "claude", VALID, schema={"type": "banana"}),
         Case("empty_prompt", "claude", VALID, prompt=""),
+        Case("budget", "claude", VALID, more=("--max-budget-usd", "0.000001")),
         Case("headers_timeout", "claude", Hang("before_headers"), env={"API_TIMEOUT_MS": "1500"}),
     ]
     for name, answer in {**_replies(900), **_openai_errors()}.items():
         short = 2.5 if name == "hang_before_headers" else 20
         cases.append(Case(name, "codex", answer, kill_after=short))
     cases += [
+        Case("content_filter", "codex", Truncated('{"answer": "ye', reason="content_filter")),
         Case(
             "failed_context", "codex", StreamError("context_length_exceeded", "Your input exceeds the window")
         ),

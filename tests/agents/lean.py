@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -121,6 +122,7 @@ def run_claude(
     system: str = "You reply by one StructuredOutput call.",
     auth: Auth = "api-key",
     env: dict[str, str] | None = None,
+    more: Sequence[str] = (),
     timeout: float = 30,
 ) -> Finished:
     """`claude -p` in `folder/work` with its configuration in `folder/home`."""
@@ -133,7 +135,7 @@ def run_claude(
     )
     argv = [str(claude_binary()), "-p", *lean, "--no-session-persistence", "--tools", "", "--max-turns", "1"]
     argv += ["--model", CLAUDE_MODEL, "--system-prompt-file", str(home / "system.md")]
-    argv += ["--json-schema", json.dumps(schema), "--output-format", "json"]
+    argv += ["--json-schema", json.dumps(schema), "--output-format", "json", *more]
     own = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home), "ANTHROPIC_BASE_URL": url}
     if auth == "api-key":
         own |= {"ANTHROPIC_API_KEY": DUMMY_KEY, **CLAUDE_KEY_ENV}

@@ -19,7 +19,7 @@ from tests.gateway import Gateway, Script
 def record(case: Case, folder: Path) -> Recording:
     """Runs `case` in the empty `folder`."""
     if case.answer is None:
-        finished, requests = _run(case, folder, f"http://127.0.0.1:{_closed_port()}"), 0
+        finished, requests = _run(case, folder, f"http://127.0.0.1:{closed_port()}"), 0
     else:
         with Gateway(Script([case.answer], repeat_last=True), routes=case.routes) as gateway:
             finished = _run(case, folder, gateway.url)
@@ -46,6 +46,7 @@ def _run(case: Case, folder: Path, url: str) -> Finished:
             case.schema,
             auth=case.auth,
             env={"TZ": "UTC", **({} if case.credential else {"ANTHROPIC_API_KEY": ""}), **case.env},
+            more=case.more,
             timeout=case.kill_after,
         )
     env = {"TZ": "UTC", **({} if case.credential else {"GATEWAY_KEY": ""}), **case.env}
@@ -61,7 +62,7 @@ def _run(case: Case, folder: Path, url: str) -> Finished:
     )
 
 
-def _closed_port() -> int:
+def closed_port() -> int:
     """A loopback port where nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -87,7 +87,7 @@ def test_only_valid_replies_look_like_success(agent: Agent) -> None:
     """Exit 0 is not enough: a local command ends so without a reply, and Codex does whatever the message
     is."""
     good = {name for name, recording in load(agent).items() if recording.code == 0}
-    answered = {"valid", "slow", "subscription_valid"}
+    answered = {"valid", "valid_about_limits", "slow", "subscription_valid"}
     if agent == "claude":
         assert good == answered | {"slash_command"}
         assert "structured_output" not in json.loads(load(agent)["slash_command"].stdout)

@@ -20,57 +20,6 @@ from tool_adapters.agents.claude import Claude
 
 RECORDED = load("claude")
 R = ReplyClass
-EXPECTED = {
-    "valid": R.OK,
-    "slow": R.OK,
-    "subscription_valid": R.OK,
-    "200_html": R.TRANSIENT,
-    "400_context": R.CONTEXT_TOO_LONG,
-    "400_credit": R.LIMIT_PERMANENT,
-    "400_monthly_limit": R.LIMIT_WITH_RESET,
-    "400_schema": R.SCHEMA_REFUSED,
-    "401": R.AUTH,
-    "403": R.AUTH,
-    "404_model": R.MISCONFIGURED,
-    "413": R.CONTEXT_TOO_LONG,
-    "429": R.TRANSIENT,
-    "429_plan_limit": R.TRANSIENT,
-    "429_retry_after": R.TRANSIENT,
-    "500": R.TRANSIENT,
-    "502_html": R.TRANSIENT,
-    "503": R.TRANSIENT,
-    "529": R.TRANSIENT,
-    "bad_schema": R.SCHEMA_REFUSED,
-    "connection_refused": R.UNAVAILABLE,
-    "cut_before_answer": R.UNAVAILABLE,
-    "cut_in_headers": R.TRANSIENT,
-    "empty_prompt": R.MISCONFIGURED,
-    "hang_before_headers": R.KILLED,
-    "hang_mid_stream": R.KILLED,
-    "headers_timeout": R.HANG,
-    "invalid_json": R.INVALID,
-    "invalid_reply": R.INVALID,
-    "no_credential": R.AUTH,
-    "no_reply": R.MISSING,
-    "prose": R.MISSING,
-    "prose_around_json": R.MISSING,
-    "prose_mentions_429": R.MISSING,
-    "refusal": R.REFUSAL,
-    "reset": R.UNAVAILABLE,
-    "slash_command": R.MISSING,
-    "stream_error": R.TRANSIENT,
-    "subscription_400_schema": R.SCHEMA_REFUSED,
-    "subscription_401": R.AUTH,
-    "subscription_403": R.AUTH,
-    "subscription_429": R.TRANSIENT,
-    "subscription_429_plan_limit": R.LIMIT_WITH_RESET,
-    "subscription_529": R.TRANSIENT,
-    "subscription_invalid_reply": R.INVALID,
-    "subscription_no_reply": R.MISSING,
-    "subscription_prose": R.MISSING,
-    "subscription_refusal": R.REFUSAL,
-    "truncated": R.INVALID,
-}
 
 
 def play(folder: Path, stdout: str, stderr: str = "", end: str = "exit 0", **config) -> AgentReply:
@@ -81,18 +30,6 @@ def play(folder: Path, stdout: str, stderr: str = "", end: str = "exit 0", **con
 def changed(case: str, **fields) -> str:
     """A recorded result object with other fields."""
     return json.dumps({**json.loads(RECORDED[case].stdout), **fields}) + "\n"
-
-
-def test_every_recording_has_its_class() -> None:
-    assert set(EXPECTED) == set(RECORDED)
-
-
-@pytest.mark.parametrize("case", sorted(EXPECTED))
-def test_recording(case: str, tmp_path: Path) -> None:
-    recorded = RECORDED[case]
-    reply = play(tmp_path, recorded.stdout, recorded.stderr, f"exit {recorded.code}")
-    assert reply.cls == EXPECTED[case], reply
-    assert (reply.value is not None) == (reply.cls is R.OK) == (reply.message == "")
 
 
 def test_limit_says_when_it_ends(tmp_path: Path) -> None:
@@ -141,7 +78,7 @@ def test_unknown_usage_is_not_zero(case: str, known: bool, tmp_path: Path) -> No
         ("", "exit 0", R.MISSING),
         ("", "exit 1", R.CRASHED),
         ("", "kill -KILL $$", R.KILLED),
-        ("", "kill -SEGV $$", R.KILLED),
+        ("", "kill -SEGV $$", R.CRASHED),
         ("update available!\n", "exit 0", R.UNKNOWN),
         ("API Error: 429 usage limit reached\n", "exit 0", R.UNKNOWN),  # no channel of the agent's own
         ("[]\n", "exit 0", R.UNKNOWN),

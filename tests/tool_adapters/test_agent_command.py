@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text() -> None:
 
 @pytest.mark.parametrize(
     ("end", "expected"),
-    [("exit 3", R.CRASHED), ("kill -SEGV $$", R.KILLED), ("exit 0", R.OK)],
+    [("exit 3", R.CRASHED), ("kill -SEGV $$", R.CRASHED), ("exit 0", R.OK)],
 )
 def test_a_reply_needs_a_good_end(end: str, expected: ReplyClass, tmp_path: Path) -> None:
     assert play(tmp_path, GOOD, "boom\n", end).cls == expected

@@ -8,6 +8,7 @@ before is `unknown`, never a limit.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,11 +16,9 @@ from types import MappingProxyType
 from contracts.ports import Ran
 from contracts.reply import ReplyClass
 from contracts.text import clean, cut
-from tool_adapters.agents.resets import DAY, reset_time
+from tool_adapters.agents.limits import lifted_by, limit_of
 
 R = ReplyClass
-# The longest limit of a plan is a week. What comes back later than that is for a person to decide.
-LONGEST_WAIT = 8 * DAY
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,6 @@ KINDS: Mapping[str, ReplyClass] = MappingProxyType(
         "content_policy_violation": R.REFUSAL,
     }
 )
-# Typed words that say "some limit"; which one, the words of the channel must tell.
-LIMIT_KINDS = frozenset(
-    {"rate_limit_error", "rate_limit", "rate_limit_exceeded", "usage_limit_reached", "usage_not_included"}
-)
 STATUS: Mapping[int, ReplyClass] = MappingProxyType(
     {401: R.AUTH, 404: R.MISCONFIGURED, 408: R.TRANSIENT, 409: R.TRANSIENT, 413: R.CONTEXT_TOO_LONG}
 )
@@ -124,38 +119,7 @@ def _any(*wordings: str) -> re.Pattern[str]:
     return re.compile("|".join(wordings), re.I)
 
 
-NOT_A_LIMIT = _any(r"not your usage limit")
-# Caps that a person set, and accounts without money: waiting does not help.
-PERMANENT_LIMIT = _any(
-    r"credit balance (is )?too low",
-    r"\bspend(ing)? (limit|cap)\b",
-    r"\bmonthly (usage |spend )?limit",
-    r"group budget",
-    r"disabled by your admin",
-    r"service is disabled for your org",
-    r"usage is paused for your org",
-    r"limit is set to \$0",
-    r"seat type doesn.t include",
-    r"\borg(anization)? is out of usage",
-    r"quota exceeded",
-    r"exceeded your current quota",
-    r"to use codex with your chatgpt plan, upgrade",
-    r"workspace is out of credits",
-    r"requires? usage credits|(extra usage|usage credits) (is|are) required",
-)
-# Also said beside a reset time, which then counts.
-NEEDS_A_PERSON = _any(
-    r"out of (extra usage|usage credits|credits)", r"contact your admin", r"ask your (admin|workspace owner)"
-)
-PLAN_LIMIT = _any(
-    r"usage limits?\b",
-    r"hit your [\w'’, -]*limit",
-    r"\b(5-hour|five-hour|weekly|daily|session) limit",
-    r"limit reached\|",
-)
-RATE_LIMIT = _any(r"rate.?limit", r"too many requests", r"request rejected \(429\)", r"\blast status: 429\b")
-
-# First match wins. `limits` stand between the two tables.
+# First match wins. The words of limits (`limits`) stand between the two tables.
 WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
     (
         _any(
@@ -233,6 +197,7 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
         ),
         R.MISCONFIGURED,
     ),
+    (_any(r"\bpanicked at\b", r"segmentation fault", r"javascript heap out of memory"), R.CRASHED),
     (
         _any(r"idle timeout", r"request timed out", r"no chunks received", r"no response from api"),
         R.HANG,
@@ -274,15 +239,17 @@ def classify(signals: Signals, now: float) -> Failure:
     settled = next((KINDS[kind] for kind in kinds if kind in KINDS), None)
     if settled is None and signals.status is not None:
         settled = R.TRANSIENT if signals.status >= 500 else STATUS.get(signals.status)
+    if settled is R.LIMIT_PERMANENT:
+        return Failure(settled, f"{_said(text)}. {lifted_by(text)}")
     if settled is not None:
         return Failure(settled, _said(text))
     found = next((cls for wording, cls in WORDINGS if wording.search(text)), None)
     if found is not None:
         return Failure(found, _said(text))
-    limited = signals.status == 429 or not LIMIT_KINDS.isdisjoint(kinds)
-    limit = _limit(text, now, limited, plan="usage_limit_reached" in kinds)
+    limit = limit_of(text, kinds, signals.status, now)
     if limit is not None:
-        return limit
+        who = f". {limit.lifted_by}" if limit.lifted_by else ""
+        return Failure(limit.cls, _said(text) + who, limit.reset)
     found = next((cls for wording, cls in LATE_WORDINGS if wording.search(text)), None)
     if found is None:
         found = next((VAGUE_KINDS[kind] for kind in kinds if kind in VAGUE_KINDS), None)
@@ -291,27 +258,19 @@ def classify(signals: Signals, now: float) -> Failure:
     return Failure(found or R.UNKNOWN, _said(text))
 
 
-def _limit(text: str, now: float, limited: bool, plan: bool) -> Failure | None:
-    """Which limit the words speak of. `limited`: a typed signal says it is one; `plan`: the plan's."""
-    if NOT_A_LIMIT.search(text):
-        return Failure(R.TRANSIENT, _said(text))
-    rate, planned = bool(RATE_LIMIT.search(text)), plan or bool(PLAN_LIMIT.search(text))
-    reset = reset_time(text, now)
-    if PERMANENT_LIMIT.search(text):
-        return Failure(R.LIMIT_PERMANENT, _said(text), reset)
-    if reset is not None and (limited or rate or planned or NEEDS_A_PERSON.search(text)):
-        far = reset > now + LONGEST_WAIT
-        return Failure(R.LIMIT_PERMANENT if far else R.LIMIT_WITH_RESET, _said(text), reset)
-    if NEEDS_A_PERSON.search(text) and "try again later" not in text.lower():
-        return Failure(R.LIMIT_PERMANENT, _said(text))
-    if planned:
-        return Failure(R.LIMIT_WITH_RESET, _said(text))
-    return Failure(R.TRANSIENT, _said(text)) if rate or limited else None
-
-
 # Exit codes of a shell for a child that a signal ended; CLIs that catch the signal leave with the same ones.
 SIGNAL_EXITS: Mapping[int, str] = MappingProxyType(
     {129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", 143: "SIGTERM"}
+)
+# Signals that a program sends itself when it breaks down.
+BREAKDOWNS: Mapping[int, str] = MappingProxyType(
+    {
+        int(each): each.name
+        for each in (
+            *(signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL),
+            *(signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS),
+        )
+    }
 )
 
 
@@ -330,15 +289,19 @@ def ended_badly(ran: Ran, program: str, timeout: float, idle: float | None) -> F
     if ran.flooded:
         size = max(ran.out.total, ran.err.total)
         return Failure(R.CRASHED, f"{program} wrote {size:,} bytes without end and was ended")
+    silent = not ran.out.data.strip()
+    ended = ran.signal or ((ran.exit or 0) - 128 if silent else 0)
+    if ended in BREAKDOWNS:
+        return Failure(R.CRASHED, f"{program} broke down ({BREAKDOWNS[ended]})")
     if ran.signal is not None:
         return Failure(
             R.KILLED, f"{program} was ended by signal {ran.signal}, which the controller did not send"
         )
-    if ran.exit is not None and ran.exit in SIGNAL_EXITS and not ran.out.data.strip():
+    if silent and ran.exit is not None and ran.exit in SIGNAL_EXITS:
         return Failure(
             R.KILLED, f"{program} was ended by {SIGNAL_EXITS[ran.exit]}, not sent by the controller"
         )
-    if not ran.out.data.strip() and not ran.err.data.strip():
+    if silent and not ran.err.data.strip():
         if ran.exit:
             return Failure(R.CRASHED, f"{program} ended with exit code {ran.exit} and no output at all")
         return Failure(

@@ -260,7 +260,12 @@ def _signals(ran: Ran, result: JsonObject | None) -> Signals:
     if result is None:
         return Signals(channel=ran.err.text or "")
     names = ("stop_reason", "api_error", "api_error_code", "terminal_reason", "subtype", "api_error_type")
-    kinds = tuple(str(result[name]) for name in names if result.get(name))
+    typed = {name: str(result[name]) for name in names if result.get(name)}
+    if (
+        typed.get("terminal_reason") == "api_error"
+    ):  # of any request that failed; the API means a fault of its own
+        del typed["terminal_reason"]
+    kinds = tuple(typed.values())
     status = result.get("api_error_status")
     errors = result.get("errors")
     said = " ".join(map(str, errors)) if isinstance(errors, list) else str(result.get("result") or "")

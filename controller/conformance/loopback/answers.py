@@ -43,9 +43,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Truncated:
-    """The output limit is reached after `text` of the answer: stop_reason max_tokens; response.incomplete."""
+    """The answer ends after `text` of it: at the output limit (stop_reason max_tokens; response.incomplete), or, for
+    OpenAI's APIs, for another `reason`, such as content_filter."""
 
     text: str
+    reason: str = "max_output_tokens"
 
 
 @dataclass(frozen=True)

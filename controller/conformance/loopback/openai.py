@@ -33,7 +33,7 @@ def response(request: Recorded, answer: Answer) -> Json:
     status = "completed"
     extra: Json = {}
     if isinstance(answer, Truncated):
-        status, extra = "incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}
+        status, extra = "incomplete", {"incomplete_details": {"reason": answer.reason}}
     if isinstance(answer, StreamError):
         status, extra = "failed", {"error": {"code": answer.type, "message": answer.message}}
     return _response(request, status) | {"output": items, "usage": _usage(request)} | extra
@@ -185,8 +185,8 @@ def _said(request: Recorded, answer: Answer) -> tuple[Json, str]:
             return {"content": text}, "stop"
         case Refusal(text):
             return {"content": None, "refusal": text}, "stop"
-        case Truncated(text):
-            return {"content": text}, "length"
+        case Truncated(text, reason):
+            return {"content": text}, "length" if reason == "max_output_tokens" else reason
         case Invalid(raw):
             return _chat_reply(request, raw)
         case dict():
