@@ -9,14 +9,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
-import anyio
-
-from contracts.ports import Ran
-from tool_adapters.process import ProcessRunner
+from tool_adapters.probe import ask
 from tool_adapters.sandbox_box import Box, Found, Refused, Resources
 from tool_adapters.sandbox_bwrap import bwrap, version
 from tool_adapters.sandbox_landlock import ABI_WITH_TCP, abi, landlock, left_open
@@ -86,18 +82,6 @@ def _packaged() -> str | None:
         return None
     program = Path(spec.origin).parent / "_bin" / "bwrap"
     return str(program) if os.access(program, os.X_OK) else None
-
-
-def ask(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
-    """(exit code, output of both streams) of a short probe, waited for here and now, within a running event loop
-    or without. The code is None when it can't be started or takes longer."""
-
-    async def go() -> Ran:
-        return await ProcessRunner(Path(spool)).run(argv, cwd=cwd, env=env, timeout=seconds)
-
-    with tempfile.TemporaryDirectory(prefix="sandbox-probe-") as spool, ThreadPoolExecutor(1) as own:
-        ran = own.submit(anyio.run, go).result()
-    return ran.exit, f"{ran.out.text}{ran.err.text}{ran.refused}"
 
 
 def tried(found: Found) -> str | None:

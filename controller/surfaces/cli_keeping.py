@@ -107,8 +107,12 @@ def doctor(task: Task = None, as_json: Json = False) -> int:
 def schema(
     kind: Annotated[str, typer.Argument(help="task, intent, state, transition or event")],
     task: TaskOption = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", help="of a transition: as this agent is asked for it", show_default=False),
+    ] = None,
 ) -> int:
     """Print a JSON Schema."""
     from controller.surfaces.schema import schema
 
-    return schema(kind, task)
+    return schema(kind, task, agent)

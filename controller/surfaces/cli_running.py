@@ -32,7 +32,7 @@ def init(
     agent: Annotated[
         str | None,
         typer.Option(
-            help="claude, codex or command; the first that can be used when absent", show_default=False
+            help="claude, codex, pi or command; the first that can be used when absent", show_default=False
         ),
     ] = None,
     test: Annotated[

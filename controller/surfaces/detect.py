@@ -147,7 +147,7 @@ class Payer:
 
 
 def payers(environ: Mapping[str, str]) -> Iterator[Payer]:
-    """Claude and Codex, where their programs are on the PATH, those with a credential first."""
+    """Claude, Codex and Pi, where their programs are on the PATH, those with a credential first."""
     found = []
     path = environ.get("PATH")
     if shutil.which("claude", path=path):
@@ -171,6 +171,9 @@ def payers(environ: Mapping[str, str]) -> Iterator[Payer]:
             found.append(
                 Payer("codex", {"auth": "api-key"}, "", "run `codex login`, or export OPENAI_API_KEY=KEY")
             )
+    if shutil.which("pi", path=path):
+        missing = "" if environ.get("ANTHROPIC_API_KEY") else "export ANTHROPIC_API_KEY=KEY"
+        found.append(Payer("pi", {"auth": "api-key"}, "" if missing else "ANTHROPIC_API_KEY", missing))
     yield from sorted(found, key=lambda payer: bool(payer.missing))
 
 

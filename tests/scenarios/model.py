@@ -37,7 +37,7 @@ class PolicyModel:
         transition = (
             REFUSED if self.asked in self.bad else decide(_uncorrected(prompt) if self.bad else prompt)
         )
-        return transition if request.api == "anthropic" else self._codex().encode(transition)
+        return self._codex().encode(transition) if request.api == "responses" else transition
 
     def _codex(self) -> Dialect:
         assert self.task is not None

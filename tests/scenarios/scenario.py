@@ -11,8 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tests.agents.binaries import claude_binary, codex_binary
-from tests.agents.lean import CLAUDE_MODEL, CODEX_MODEL, DUMMY_KEY
+from tests.agents.binaries import claude_binary, codex_binary, node_binary, pi_script
+from tests.agents.lean import CLAUDE_MODEL, CODEX_MODEL, DUMMY_KEY, PI_MODEL
 from tests.scenarios import fetch
 
 Json = dict[str, Any]
@@ -139,4 +139,12 @@ def real_agents(url: str) -> Json:
         "price": price,
         "options": {"cli": str(codex_binary())},
     }
-    return {name: {"auth": "api-key", **entry} for name, entry in (("claude", claude), ("codex", codex))}
+    pi = {
+        "model": PI_MODEL,
+        "base_url": f"{url}/v1",
+        "api_key_env": "CODEX_API_KEY",
+        "price": price,
+        "options": {"api": "openai-completions", "cli": str(pi_script()), "node": str(node_binary())},
+    }
+    entries = {"claude": claude, "codex": codex, "pi": pi}
+    return {name: {"auth": "api-key", **entry} for name, entry in entries.items()}

@@ -122,11 +122,19 @@ def test_what_is_seen_of_a_project(tmp_path: Path) -> None:
 
 
 def test_who_could_pay(tmp_path: Path) -> None:
-    for name in ("claude", "codex"):
+    for name in ("claude", "codex", "pi"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
-    assert [(payer.agent, payer.credential) for payer in payers(env)] == [("claude", ""), ("codex", "")]
+    assert [(payer.agent, payer.credential) for payer in payers(env)] == [
+        ("claude", ""),
+        ("codex", ""),
+        ("pi", ""),
+    ]
+    assert {payer.agent for payer in payers(env | {"ANTHROPIC_API_KEY": "y"}) if not payer.missing} == {
+        "claude",
+        "pi",
+    }
     found = list(payers(env | {"CLAUDE_CODE_OAUTH_TOKEN": "x", "ANTHROPIC_API_KEY": "y"}))
     assert (found[0].settings, found[0].missing) == ({"auth": "subscription"}, "")
     (tmp_path / ".codex").mkdir()
@@ -264,6 +272,19 @@ def test_schemas_are_schemas(shell: Shell, kind: str) -> None:
 
 def test_an_unknown_schema(shell: Shell) -> None:
     assert shell("schema", "novel").code == 2
+
+
+def test_a_transition_as_an_agent_is_asked_for_it(shell: Shell) -> None:
+    shell.task(*POLITE)
+    asked = {
+        agent: json.loads(shell("schema", "transition", "--agent", agent).out)["properties"]
+        for agent in ("claude", "codex", "pi")
+    }
+    assert asked["claude"] == {name: asked["pi"][name] for name in ("state_patch", "action")}
+    assert list(asked["pi"]) == ["reasoning", "state_patch", "action"]
+    assert asked["codex"]["state_patch"]["type"] == "array"
+    assert shell("schema", "state", "--agent", "pi").code == 2
+    assert shell("schema", "transition", "--agent", "nobody").code == 2
 
 
 def test_init_pins_the_tests_and_validate_says_when_none_is_pinned(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ from contracts.task import Sandbox
 from tests.tool_adapters.repositories import git
 from tests.tool_adapters.sandbox_world import SECRET, Machine, sandbox, script
 from tool_adapters import descendants
+from tool_adapters.probe import ask
 from tool_adapters.sandbox import NONE, SandboxPlan
 from tool_adapters.sandbox_box import Found, Refused, Resources, limited
 from tool_adapters.sandbox_bwrap import own_error, version
 from tool_adapters.sandbox_mounts import Mount
-from tool_adapters.sandbox_probe import INSTALL, ask, candidates, find_sandbox, first_that_works
+from tool_adapters.sandbox_probe import INSTALL, candidates, find_sandbox, first_that_works
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap and landlock are Linux's")
 WORKING = ("bwrap", "landlock")

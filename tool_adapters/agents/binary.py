@@ -79,7 +79,7 @@ def version_beside(path: Path) -> str:
     for folder in list(path.parents)[:5]:
         try:
             manifest = json.loads((folder / "package.json").read_text("utf-8"))
-            if str(manifest["name"]).startswith(("@anthropic-ai/", "@openai/")):
+            if str(manifest["name"]).startswith(("@anthropic-ai/", "@openai/", "@earendil-works/")):
                 return str(manifest["version"]).split("-", 1)[0]
         except (ValueError, OSError, KeyError, TypeError):
             continue

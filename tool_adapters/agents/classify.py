@@ -199,7 +199,13 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
     ),
     (_any(r"\bpanicked at\b", r"segmentation fault", r"javascript heap out of memory"), R.CRASHED),
     (
-        _any(r"idle timeout", r"request timed out", r"no chunks received", r"no response from api"),
+        _any(
+            r"idle timeout",
+            r"request timed out",
+            r"no chunks received",
+            r"no response from api",
+            r"UND_ERR_\w+_TIMEOUT",
+        ),
         R.HANG,
     ),
     (
@@ -209,6 +215,7 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
             r"ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH",
             r"can.t reach the api",
             r"error sending request",
+            r"UND_ERR_SOCKET|other side closed",
         ),
         R.UNAVAILABLE,
     ),

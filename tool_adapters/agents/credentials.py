@@ -19,10 +19,11 @@ CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN = (
     "CLAUDE_CODE_OAUTH_TOKEN",
 )
 CODEX_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+PI_KEYS: Mapping[str, str] = {"anthropic": CLAUDE_KEY, "openai": "OPENAI_API_KEY"}
 # Variables that would let the CLI choose another payer by itself. None is passed on; set, they are worth a word.
 CHOOSERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 # The generated configuration names this variable, so that no other program takes the key for its own.
-CODEX_CHILD_KEY = "SKILL_STATE_CODEX_KEY"
+CODEX_CHILD_KEY, PI_CHILD_KEY = "SKILL_STATE_CODEX_KEY", "SKILL_STATE_PI_KEY"
 # How keys of other vendors begin.
 _FOREIGN = re.compile(r"sk-(?!ant-)|AKIA|ASIA|AIza|ya29\.|gh[opsu]_|github_pat_|eyJ")
 
@@ -121,6 +122,37 @@ def codex_credential(settings: AgentSettings) -> Credential:
             )
 
 
+def pi_credential(settings: AgentSettings, provider: str) -> Credential:
+    """The credential for Pi, whose model belongs to `provider` as Pi names it. Raises ConfigError, with the one
+    command that mends it."""
+    config = settings.config
+    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=())
+    if config.auth not in ("api-key", "gateway"):
+        raise ConfigError(
+            f"agent {settings.name}: pi has no `auth: {config.auth}`",
+            hint="write `auth: api-key`, or `gateway` with `base_url:`",
+        )
+    if config.auth == "gateway":
+        _need_url(settings)
+    name = pi_key_name(settings, provider)
+    if name is None:
+        raise ConfigError(
+            f"agent {settings.name}: which variable holds the key is not said",
+            hint="write `api_key_env: NAME`",
+        )
+    value = _value(settings, name, f"export {name}=KEY")
+    if name == CLAUDE_KEY and config.base_url is None and _FOREIGN.match(value):
+        _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an Anthropic key")
+    return Credential(config.auth, {PI_CHILD_KEY: value}, notices=_unused(settings, name))
+
+
+def pi_key_name(settings: AgentSettings, provider: str) -> str | None:
+    """The variable that holds Pi's key; None where the task must name it."""
+    config = settings.config
+    named = config.api_key_env or (config.token_env if config.auth == "gateway" else None)
+    return named or PI_KEYS.get(provider)
+
+
 def read_login(path: Path) -> dict[str, Any] | None:
     """The content of a Codex login file; None when it is missing or is none."""
     try:
@@ -196,7 +228,8 @@ def _home_path(settings: AgentSettings, text: str) -> Path:
 
 
 def _known(settings: AgentSettings) -> tuple[str, ...]:
-    return (CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN) if settings.config.kind == "claude" else CODEX_KEYS
+    known = {"claude": (CLAUDE_KEY, CLAUDE_BEARER, CLAUDE_TOKEN), "pi": tuple(PI_KEYS.values())}
+    return known.get(settings.config.kind or "", CODEX_KEYS)
 
 
 def _unused(settings: AgentSettings, used: str) -> tuple[str, ...]:

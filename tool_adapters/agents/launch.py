@@ -92,9 +92,11 @@ async def start(
     stdin: str,
     idle: float | None = None,
     final: Callable[[Path], bool] | None = None,
+    cap: int = REPLY_CAP,
 ) -> Ran:
-    """Runs the agent to its end. `final` says of a file with the output so far whether the final event is in it:
-    after a short grace the process is then ended, and its reply used."""
+    """Runs the agent to its end; `cap` bounds what is kept of its output, in bytes. `final` says of a file with the
+    output so far whether the final event is in it: after a short grace the process is then ended, and its reply
+    used."""
     return await settings.runner.run(
         argv,
         cwd=cwd,
@@ -102,7 +104,7 @@ async def start(
         stdin=stdin.encode("utf-8", "replace"),
         timeout=settings.config.timeout,
         idle=idle,
-        cap=REPLY_CAP,
+        cap=cap,
         settle=Settle(final, GRACE) if final else None,
         redact=False,
     )

@@ -1,0 +1,198 @@
+"""Pi as a one-shot process: one request, one call of the only tool, events as JSON Lines on stdout.
+
+Measured on 1.6.0. Pi runs on Node with our extension (extension.ts), which registers the tool, replaces the whole
+system prompt, forces the call and cuts off a second request. Sessions, discovery, context files, built-in tools,
+retries and compaction are off; the home is generated per run. The reply is what the model said: that Pi's own
+validation let it through, or coerced it, counts for nothing.
+
+Silence: `idle` bounds the wait for headers and for the next byte inside Pi. It prints nothing while the model
+thinks, so from outside only `timeout` bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from contracts.agents import Price
+from contracts.errors import ConfigError
+from contracts.ports import Ran
+from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.text import cut
+from tool_adapters.agents.binary import find_binary, version_beside
+from tool_adapters.agents.classify import Failure, classify, ended_badly
+from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
+from tool_adapters.agents.launch import (
+    REPLY_CAP,
+    TEXT_CAP,
+    Folders,
+    agent_environment,
+    cost,
+    failed,
+    start,
+)
+from tool_adapters.agents.pi.configuration import Target
+from tool_adapters.agents.pi.events import TOOL, Events, is_final, read_events, signals
+from tool_adapters.agents.pi.node import find_node
+from tool_adapters.agents.settings import AgentSettings
+
+INSTALL = "npm install -g @earendil-works/pi-coding-agent (needs Node 22.19)"
+NOTHING_ELSE = (
+    *("--no-session", "--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes"),
+    *("--no-context-files", "--no-mcp", "--no-approve"),
+)
+# Pi repeats the prompt, and the reply several times over.
+OUTPUT_CAP = 8 * REPLY_CAP
+
+
+class Pi:
+    """ports.Agent for Pi. Options of the task: `cli`, the path of Pi's script; `node`, that of Node; `provider`, one
+    that Pi knows (anthropic); `api`, what an endpoint at `base_url` speaks; `effort`, how much the model thinks."""
+
+    kind = "pi"
+    dialect_kind: Literal["merge"] = "merge"
+    native_reasoning = False
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings, self.dialect = settings, settings.dialect
+        self.profile = AgentProfile(
+            name=settings.name,
+            kind=self.kind,
+            model=settings.config.model or "",
+            dialect=self.dialect_kind,
+            reasoning=settings.dialect.reasoning,
+            credential=settings.config.auth,
+        )
+        self._node: Path | None = None
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with the one command that mends it; launches nothing."""
+        settings = self.settings
+        target, cli = Target.of(settings), find_binary(settings, "pi", INSTALL)
+        self.profile = self.profile.model_copy(update={"version": version_beside(cli), "model": target.model})
+        credential = pi_credential(settings, target.provider)
+        if settings.config.explore != "none":
+            raise ConfigError(
+                f"agent {settings.name}: `explore: {settings.config.explore}` is not supported for pi yet",
+                hint="use explore: none",
+            )
+        self._node = find_node(settings)
+        return list(credential.notices)
+
+    async def ask(self, prompt: Prompt) -> AgentReply:
+        """One launch. Never raises for what the process does."""
+        settings, folders = self.settings, Folders(self.settings)
+        try:
+            target, cli = Target.of(settings), find_binary(settings, "pi", INSTALL)
+            credential = pi_credential(settings, target.provider)
+            node = self._node = self._node or find_node(settings)
+        except ConfigError as error:
+            return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
+        folders.make()
+        for name, text in target.files(settings.config.idle).items():
+            folders.write(f".pi/agent/{name}", text)
+        schema = folders.write("schema.json", orjson.dumps(settings.dialect.schema).decode())
+        system = folders.write(
+            "system.md", prompt.stable if prompt.stable.strip() else f"Call {TOOL} once.\n"
+        )
+        own = {"PI_OFFLINE": "1", "SKILL_STATE_SCHEMA": str(schema), "SKILL_STATE_SYSTEM": str(system)}
+        with resources.as_file(resources.files(__package__)) as package:
+            ran = await start(
+                settings,
+                self.argv(node, cli, target, package / "extension.ts"),
+                cwd=folders.work,
+                env=agent_environment(settings.environ, folders, {**own, **credential.env}),
+                stdin=prompt.volatile,
+                final=is_final,
+                cap=OUTPUT_CAP,
+            )
+        return self._read(ran, credential)
+
+    async def close(self) -> None:
+        """No spare process is kept."""
+
+    def argv(self, node: Path, cli: Path, target: Target, extension: Path) -> list[str]:
+        """The command line; the prompt comes on stdin."""
+        return [
+            *(str(node), str(cli), "--mode", "json", *NOTHING_ELSE),
+            *("--provider", target.provider, "--model", target.model, "--thinking", target.effort),
+            *("--extension", str(extension), "--tools", TOOL),
+        ]
+
+    def _read(self, ran: Ran, credential: Credential) -> AgentReply:
+        """The reply of a process that has ended."""
+        settings, seen = self.settings, read_events(ran.out.data)
+        usage = _usage(seen.usage, settings.config.price)
+        failure = ended_badly(ran, "pi", settings.config.timeout, settings.config.idle)
+        if failure is None and ran.out.total > OUTPUT_CAP:
+            failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
+        if failure is None and seen.error is None and seen.settled and (ran.exit == 0 or ran.settled):
+            failure = unusable(seen)
+            if failure is None:
+                value = seen.calls[0].arguments
+                return AgentReply(
+                    cls=ReplyClass.OK,
+                    value=value,
+                    text=cut(orjson.dumps(value).decode(), TEXT_CAP),
+                    usage=usage,
+                    requests=1,
+                    survivors=ran.survivors,
+                    took=ran.took,
+                )
+        if failure is None:
+            failure = classify(signals(seen, ran.err.text), settings.now())
+        return failed(
+            failure,
+            ran,
+            usage=usage,
+            text=seen.text or seen.error or ran.err.text,
+            hint=self._hint(failure.cls),
+            secrets=credential.env,
+            requests=1,
+        )
+
+    def _hint(self, cls: ReplyClass) -> str:
+        if cls is not ReplyClass.AUTH:
+            return ""
+        return f"mend the key in {pi_key_name(self.settings, Target.of(self.settings).provider)}"
+
+
+def unusable(seen: Events) -> Failure | None:
+    """Why a message that ended well is no reply."""
+    if seen.stop is None:
+        return Failure(ReplyClass.MISSING, "pi ended without asking the model")
+    if seen.stop == "length":
+        return Failure(ReplyClass.INVALID, "the answer was cut off at the model's output limit")
+    if not seen.calls:
+        how = "in prose" if seen.text.strip() else "nothing"
+        return Failure(ReplyClass.MISSING, f"the model answered {how} and did not call {TOOL}")
+    if len(seen.calls) > 1:
+        return Failure(
+            ReplyClass.INVALID, f"the model made {len(seen.calls)} tool calls in one answer; make one"
+        )
+    call = seen.calls[0]
+    if call.name != TOOL:
+        return Failure(
+            ReplyClass.INVALID, f"the model called {call.name!r}, which is no tool here; call {TOOL}"
+        )
+    if call.error is not None:
+        return Failure(
+            ReplyClass.INVALID, f"the call's arguments are not one JSON object: {cut(call.error, 300)}"
+        )
+    return None
+
+
+def _usage(told: Mapping[str, Any] | None, price: Price | None) -> Usage:
+    """Tokens of the one message; money with the task's price, else as Pi's own catalog has it (an unknown price is 0
+    there). `input` includes `cached`."""
+    if not told or not told.get("totalTokens"):
+        return Usage()
+    cached, output = int(told.get("cacheRead") or 0), int(told.get("output") or 0)
+    input = int(told.get("input") or 0) + int(told.get("cacheWrite") or 0) + cached
+    own = round(float((told.get("cost") or {}).get("total") or 0) * 1_000_000) or None
+    money = cost(price, input, cached, output)
+    return Usage(input=input, cached=cached, output=output, usd_micro=own if money is None else money)

@@ -1,0 +1,77 @@
+/**
+ * What Pi is told to be: one request, one tool, and the call of that tool is the reply.
+ *
+ * The adapter reads the call from Pi's events as the model made it. Pi's own validation coerces values, so what it
+ * hands to `execute` is not used. SKILL_STATE_SCHEMA names the file with the JSON Schema of the reply,
+ * SKILL_STATE_SYSTEM the one with the system prompt.
+ */
+
+import { readFileSync } from "node:fs";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import type { Transition } from "./transition.ts";
+
+type Payload = { [key: string]: any };
+
+export default function (pi: ExtensionAPI): void {
+  const schema = JSON.parse(read("SKILL_STATE_SCHEMA"));
+  let requests = 0;
+
+  pi.registerTool({
+    name: "skill_state_transition",
+    label: "Transition",
+    description: "Your reply: the next transition.",
+    parameters: schema,
+    async execute(_id: string, said: Transition) {
+      return { content: [{ type: "text", text: "taken" }], details: said, terminate: true };
+    },
+  });
+
+  // Pi goes on with its own prompt, or with what it would have sent, when a handler throws: that must not be sent.
+  pi.on("before_agent_start", () => orExit(() => ({ systemPrompt: read("SKILL_STATE_SYSTEM") })));
+
+  pi.on("before_provider_request", ({ payload }, ctx) =>
+    orExit(() => {
+      requests += 1;
+      if (requests === 1) return forced(payload as Payload, ctx.model?.api);
+      ctx.abort(); // a repair would be a request that nobody has allowed for
+      return undefined;
+    }),
+  );
+}
+
+/** The request with the call forced, and without what would keep its beginning out of the vendor's cache. */
+function forced(payload: Payload, api: string | undefined): Payload {
+  switch (api) {
+    case "anthropic-messages": {
+      const thinks = payload.thinking !== undefined && payload.thinking.type !== "disabled"; // refused with a forced call
+      const messages = payload.messages.map(uncached);
+      return { ...payload, messages, tool_choice: { type: thinks ? "auto" : "any", disable_parallel_tool_use: true } };
+    }
+    case "openai-completions":
+    case "openai-responses": {
+      const { prompt_cache_key: _session, ...rest } = payload; // another one in every process
+      return { ...rest, tool_choice: "required", parallel_tool_calls: false };
+    }
+    default:
+      return payload;
+  }
+}
+
+/** A message without cache marks: what stands in it is new in every step, and writing to the cache costs. */
+function uncached(message: Payload): Payload {
+  if (!Array.isArray(message.content)) return message;
+  return { ...message, content: message.content.map(({ cache_control: _mark, ...block }: Payload) => block) };
+}
+
+function read(variable: string): string {
+  return readFileSync(process.env[variable] ?? "", "utf8");
+}
+
+function orExit<T>(step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    console.error(`skill-state: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(70);
+  }
+}
