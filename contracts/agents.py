@@ -50,7 +50,9 @@ class AgentConfig(Frozen):
         default=None, description="address of a model gateway"
     )
     explore: Literal["none", "read-only", "delegate"] = Field(
-        default="none", description="what the agent may look at or do by itself within a step"
+        default="none",
+        description="none: it only answers; read-only: it may look at the worktree; delegate: it edits by itself in a "
+        "copy of the worktree, and hands in what it changed (docs/agents.md)",
     )
     timeout: Duration = Field(default=600.0, description="longest time of one launch")
     idle: Duration = Field(default=120.0, description="longest silence of one launch")

@@ -10,6 +10,7 @@ from contracts.actions import ActionSpec, closed, const, listed
 from contracts.base import JsonObject, canonical
 from contracts.commands import Command, Param
 from contracts.patch import PatchError, headers, parse
+from contracts.submitted import SUBMIT
 from contracts.tools import BATCHED, EXAMPLES, MAX_BATCH, MAX_PAYLOAD, SPECS, WRITES
 from contracts.waiting import Waits, known_waits, said, wait_args
 
@@ -160,6 +161,8 @@ def paths_of(tool: str, args: JsonObject) -> tuple[str, ...]:
                 for key in ("path", "source") if isinstance(edit, dict) and edit.get("move") else ("path",):
                     if isinstance(edit, dict) and isinstance(edit.get(key), str):
                         found[edit[key]] = None
+        elif name == SUBMIT:
+            found.update(dict.fromkeys(str(each["path"]) for each in inner.get("files", ())))
     return tuple(found)
 
 

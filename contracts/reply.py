@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from contracts.base import Frozen, JsonObject
+from contracts.submitted import Submitted
 
 
 class ReplyClass(StrEnum):
@@ -86,6 +87,7 @@ class AgentReply(Frozen):
     not_before  UTC epoch seconds when a limit says when it resets.
     requests    requests that the launch made at most, each after one that was refused (None = not known: an agent with
                 tools of its own asks as often as it likes). took in seconds.
+    submitted   what it changed by itself, of an agent with `explore: delegate`.
     """
 
     cls: ReplyClass
@@ -97,6 +99,7 @@ class AgentReply(Frozen):
     requests: int | None = None
     survivors: tuple[str, ...] = ()
     took: float = 0.0
+    submitted: Submitted | None = None
 
 
 class Reply(Frozen):

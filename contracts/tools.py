@@ -214,6 +214,7 @@ EXAMPLES: dict[str, str] = {
     "request_change": '{"at":"/intent/constraints/2","value":"…","why":"…"}',
     "ask": '{"question":"…","options":["yes","no"]}',
     "finish": '{"summary":"…"}',
+    "submit": '{"summary":"…"}',
     "batch": '{"actions":[{"tool":"edit_files","args":{…}},{"tool":"run","args":{…}},'
     '{"tool":"read_files","args":{…}}]}',
     **DEED_EXAMPLES,

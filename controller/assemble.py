@@ -19,10 +19,11 @@ from contracts.errors import ConfigError
 from contracts.explain import Checker
 from contracts.grammar import describe, specs
 from contracts.intent import IntentContract
-from contracts.ports import Agent, Runner
+from contracts.ports import Agent
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
+from contracts.submitted import RULES, asked, delegated
 from controller.contract_folder import contract_of
 from controller.given import given, tokens
 from controller.installed import found
@@ -37,9 +38,11 @@ from controller.stores.artifacts import FileArtifacts
 from controller.stores.room import need_room
 from controller.taskfile import LoadedTask
 from tool_adapters.actions.context import ActionContext
+from tool_adapters.agents.delegate import Delegating, LentRunner
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.forge.board import Board
 from tool_adapters.forge.forum import Forum
+from tool_adapters.lending import Lending
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox import SandboxPlan
 from tool_adapters.workspace import WorktreeWorkspace
@@ -61,14 +64,17 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     refuse_secrets(task, schema)
     skill = contract.skill or builtin_skill("coding", task.layout)
     allowed = specs(task.actions.allow, task.actions.commands, task.waits)
-    dialect = compile_dialect(kind.dialect_kind, schema, allowed, reasoning=not kind.native_reasoning)
+    alone = config.explore == "delegate"
+    allowed = delegated(allowed) if alone else allowed
+    shown = asked(allowed)
+    dialect = compile_dialect(kind.dialect_kind, schema, shown, reasoning=not kind.native_reasoning)
     return Charter(
         task=task,
         intent=intent,
         skill=skill,
         schema=schema,
         specs=allowed,
-        grammar=describe(allowed, task.actions.commands),
+        grammar=(RULES if alone else "") + describe(shown, task.actions.commands),
         dialect=dialect,
         paths=policy(loaded),
         agent=AgentProfile(
@@ -143,7 +149,9 @@ def assemble(
         memory=RunMemory(task.name, store, artifacts, law.fields),
         forum=forum,
     )
-    made = _agent(name, task.agent_config(name), law, runner, places, environ)
+    room, author = runtime / "lent" / name, task.workspace.author
+    lending = Lending(repo, room, task.name, author, law.paths, redact, artifacts)
+    made = _agent(name, task.agent_config(name), law, box, lending, places, environ)
     return Rig(
         task=replace(law, agent=made.profile, redactor=redact),
         agent=made,
@@ -186,22 +194,30 @@ class Tools:
 
 
 def _agent(
-    name: str, config: AgentConfig, law: Charter, runner: Runner, places: Places, environ: Mapping[str, str]
+    name: str,
+    config: AgentConfig,
+    law: Charter,
+    box: SandboxPlan,
+    lending: Lending,
+    places: Places,
+    environ: Mapping[str, str],
 ) -> Agent:
-    home = places.runtime / "agents" / name
+    home = places.runtime / "agents" / name / "home"
     # Outside the checkout: an agent that looks around, or up, finds nothing of the repository.
     outside = Path(tempfile.gettempdir()) / f"skill-state-{os.getuid()}" / digest(str(places.base))[:12]
+    assert box.inner is not None, "a plan with its runner"
+    lent = LentRunner(box.inner, box, lending, home) if config.explore == "delegate" else None
     made: Agent = found("agents", config.kind or name)(
         AgentSettings(
             name=name,
             config=config,
             dialect=law.dialect,
-            runner=runner,
-            home=home / "home",
+            runner=lent or box.inner,
+            home=home,
             cwd=outside / name,
             environ=environ,
             base_dir=places.base,
             worktree=places.worktree,
         )
     )
-    return made
+    return Delegating(made, lent) if lent is not None else made

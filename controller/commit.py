@@ -12,6 +12,7 @@ from contracts.outcomes import Outcome
 from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
+from contracts.submitted import REQUESTS, SUBMIT
 from contracts.verdicts import Asks, Change, Gated, Proven, Refuted, Reserved, Verified
 from controller import audit
 from controller.advance import Tree, advance
@@ -53,10 +54,11 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
         return Reserved(halt=held)
     if stuck := _stuck(record, budgets.rejections):
         return Reserved(halt=stuck)
+    requests = REQUESTS if task.spec(SUBMIT) is not None else 1
     usage = Usage(
-        input=round(prompt.bytes / record.ratio),
-        output=REPLY_TOKENS,
-        usd_micro=_price(record, prompt, task),
+        input=round(prompt.bytes / record.ratio) * requests,
+        output=REPLY_TOKENS * requests,
+        usd_micro=_price(record, prompt, task, requests),
     )
     tokens = (usage.input or 0) + (usage.output or 0)
     limits = [
@@ -116,15 +118,15 @@ def _stuck(record: RunRecord, limit: int) -> Halt | None:
     return Halt(outcome=Outcome.stuck, cause=code, say=say, step=record.step)
 
 
-def _price(record: RunRecord, prompt: Prompt, task: Charter) -> int:
+def _price(record: RunRecord, prompt: Prompt, task: Charter, requests: int) -> int:
     """Micro-USD: from the task's price, else twice the mean of this run's launches, else a quarter dollar."""
     if not task.price_known:
         return 0
     if task.price is not None:
-        return round(prompt.bound * task.price.input + REPLY_TOKENS * task.price.output)
+        return requests * round(prompt.bound * task.price.input + REPLY_TOKENS * task.price.output)
     if record.spent.launches and not record.spent.estimated:
         return max(1, 2 * record.spent.usd_micro // record.spent.launches)
-    return REPLY_USD_MICRO
+    return requests * REPLY_USD_MICRO
 
 
 def _used(name: str, record: RunRecord) -> str:

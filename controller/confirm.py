@@ -27,6 +27,7 @@ from contracts.paths import matches
 from contracts.queue import FILE, MAX_QUEUE, OUTSIDE, Entry, EntryKind, Refusal
 from contracts.readings import Readings
 from contracts.record import Correction, Halt, RunRecord, Staged
+from contracts.submitted import GONE, SUBMIT
 from contracts.text import line, size
 from contracts.verdicts import Allow, Confirm, Defer, Reject, Stop, Verdict
 from controller import deeds
@@ -77,6 +78,8 @@ def deletes(tool: str, args: JsonObject) -> int:
                 total += sum(file.kind == "delete" for file in parse(str(given.get("patch", ""))))
             except PatchError:
                 continue
+        elif name == SUBMIT:
+            total += sum(each.get("mode") == GONE for each in given.get("files", ()))
     return total
 
 

@@ -23,6 +23,7 @@ from contracts.reply import Reply
 from contracts.reply_rules import FORM, RULES, Does
 from contracts.reported import reported
 from contracts.secret_scan import args_refused, edits_refused, state_refused
+from contracts.submitted import SUBMIT, UNSUBMITTED, kept_back, refused
 from contracts.veil import hidden, spoken, veiled
 from contracts.verdicts import Allow, Defer, Gated, Reject, Stop, Verdict
 from controller import deeds
@@ -36,7 +37,8 @@ from controller.staging import staged_of
 
 MAX_TRANSITION = 256 * 1024
 MAX_DEPTH = 32
-UNWRITABLE = ("envelope.depth", "envelope.json")  # of such a reply only the text is kept
+# Of such a reply only the text is kept: it is no JSON, or it is not what was judged.
+UNKEPT = ("envelope.depth", "envelope.json", "reply.unsubmitted")
 EDITS = ("edit_files", "apply_patch", "batch")  # looked at edit by edit: the task may allow some of the files
 GIT_CONFIG, MOVED = "git_config", "branch_moved"
 
@@ -67,7 +69,7 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
         or hostile(record, fresh, task)
         or judge(record, seen, fresh, transition, task)
     )
-    if isinstance(verdict, Reject) and verdict.code in UNWRITABLE:
+    if isinstance(verdict, Reject) and verdict.code in UNKEPT:
         transition = None
     told = Gated(
         verdict=verdict,
@@ -131,20 +133,21 @@ def judge(
         candidate = cast(JsonObject, merge(candidate, change.patch))
     told = reported(task.schema, candidate, fresh)  # what the controller itself keeps at what authorities say
     candidate = cast(JsonObject, merge(candidate, told))
-    refused = (
+    wrong = (
         _full(gone)
         or _schema(candidate, patch, tool, args, task)
         or _patch(patch, task)
         or _intent(patch, task)
         or (change if isinstance(change, Reject) else None)
         or _invariants(record.state, candidate, task)
+        or _submitted(tool, args, fresh, entry)
         or _policy(record, tool, args, seen, fresh, task)
         or _spoken(args, record.state, patch, task)
         or unmoved(whole, seen, fresh, task)
         or outdated_source(whole, seen, fresh, task)
     )
-    if refused:
-        return refused
+    if wrong:
+        return wrong
     step = record.step + (entry is not None)  # an approved entry is a step of its own, without a launch
     proposal = change if isinstance(change, Proposed) else None
     changed = both((proposal.patch if proposal else None) or {}, told)
@@ -167,6 +170,8 @@ def _reply(record: RunRecord, fresh: Readings, reply: Reply) -> Verdict | None:
     excerpt, advice = raw.text[:600], f" ({rule.advice})" if rule.advice else ""
     say = raw.message or f"the agent {reply.agent.name} failed without a message: {rule.means}"
     match rule.does:
+        case Does.JUDGE if kept_back(reply.transition, raw.submitted):
+            return Reject(layer="reply", code="reply.unsubmitted", say=UNSUBMITTED)
         case Does.JUDGE if not reply.problems:
             return None
         case Does.JUDGE:
@@ -304,6 +309,16 @@ def _invariants(before: JsonObject, candidate: JsonObject, task: Charter) -> Rej
     return None
 
 
+def _submitted(tool: str, args: JsonObject, fresh: Readings, entry: Entry | None) -> Reject | None:
+    """What only the agent's own work can be refused for; its paths are judged as those of any edit. A person's yes
+    binds its files, not the commit."""
+    if tool != SUBMIT:
+        return None
+    head = fresh.git.head if fresh.git is not None and entry is None else str(args["base"])
+    wrong = refused(args, head)
+    return Reject(layer="policy", code=f"policy.{wrong[0]}", say=wrong[1]) if wrong else None
+
+
 def _policy(
     record: RunRecord, tool: str, args: JsonObject, seen: Readings, fresh: Readings, task: Charter
 ) -> Verdict | None:
@@ -319,8 +334,8 @@ def _policy(
     if not acts(tool, task) or now is None:
         return None
     for path in paths_of(tool, args):
-        if refused := task.paths.write(path, now.links):
-            return Reject(layer="policy", code=f"policy.{refused[0]}", say=refused[1])
+        if no := task.paths.write(path, now.links):
+            return Reject(layer="policy", code=f"policy.{no[0]}", say=no[1])
     if secret := edits_refused(tool, args, task.redactor, task.paths.secrets):
         return Reject(layer="policy", code="policy.secret", say=secret)
     return deeds.refused(record, tool, args, seen, fresh, task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contracts.dialects import Dialect, DialectError
 from contracts.ports import Agent
 from contracts.reply import Prompt, Reply, ReplyClass
+from contracts.submitted import handed_in
 
 
 async def launch(prompt: Prompt, agent: Agent) -> Reply:
@@ -15,6 +16,7 @@ async def launch(prompt: Prompt, agent: Agent) -> Reply:
     if raw.cls is not ReplyClass.OK or raw.value is None:
         return Reply(agent=agent.profile, raw=raw)
     try:
-        return Reply(agent=agent.profile, raw=raw, transition=dialect.decode(raw.value))
+        transition = dialect.decode(raw.value)
     except DialectError as error:
         return Reply(agent=agent.profile, raw=raw, problems=tuple(error.messages[:5]))
+    return Reply(agent=agent.profile, raw=raw, transition=handed_in(transition, raw.submitted))

@@ -24,6 +24,7 @@ from contracts.readings import (
     check_id,
 )
 from contracts.record import Observation, Staged
+from contracts.submitted import SUBMIT
 from contracts.text import cut, standing
 from contracts.verdicts import Asks, Evidence, Pending, Proven, Refuted, Unknown, Verified
 
@@ -103,7 +104,20 @@ def _evidence(
             return refuted
     if staged.tool == "finish":
         return _finish(staged, after)
-    return Proven()
+    return _kept_green(after) if staged.tool == SUBMIT else Proven()
+
+
+def _kept_green(after: Readings) -> Evidence:
+    """The guards that are read after an edit: what an agent did by itself is not taken while one of them is red. A
+    goal may be red until all is done."""
+    unread = [item for item in after.items.values() if isinstance(item, UnknownReading)]
+    if unread:
+        return Refuted(code="submit.unproven", say=f"{unread[0].name} could not be read: {unread[0].why}")
+    red = [check for check in after.checks.values() if check.role == "guard" and not check.passed]
+    if not red:
+        return Proven()
+    say = f"{_named([check.name for check in red])} went red with what you submitted, so it was thrown away"
+    return Refuted(code="submit.red", say=say, excerpt=_why(red))
 
 
 def _in_time(staged: Staged, result: ActionResult, evidence: Evidence, now: float) -> Evidence:
@@ -191,12 +205,16 @@ def _finish(staged: Staged, after: Readings) -> Evidence:
     if red:
         told = ", ".join(f"{check.name} is red" for check in red)
         say = f"not done: {told}. Go on until every check is green, then finish."
-        whys = "\n".join(f"{check.name}: {check.why}" for check in red)
-        # The text of the first says in a line of its own what its summary has said.
-        text = "\n".join(row for row in red[0].text.split("\n") if row.strip() != red[0].why)
-        shown = cut(f"{whys}\n{text}", 1200, artifact=red[0].artifact)
-        return Refuted(code="finish.red", say=say, excerpt=shown)
+        return Refuted(code="finish.red", say=say, excerpt=_why(red))
     return Asks(entry=staged.asks.asked(after.at, staged.secrets)) if staged.asks else Proven()
+
+
+def _why(red: list[CheckReading]) -> str:
+    """Why checks are red, with the text of the first."""
+    whys = "\n".join(f"{check.name}: {check.why}" for check in red)
+    # The text of the first says in a line of its own what its summary has said.
+    text = "\n".join(row for row in red[0].text.split("\n") if row.strip() != red[0].why)
+    return cut(f"{whys}\n{text}", 1200, artifact=red[0].artifact)
 
 
 # ---- what is told -----------------------------------------------------------------------------------------

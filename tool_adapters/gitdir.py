@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OPERATIONS = (
     ("rebase-merge", "rebase"),
     ("rebase-apply/applying", "am"),
@@ -70,7 +70,7 @@ class GitDir:
             text = _text(place / name)
             if text.startswith("ref: ") and depth:
                 return self.ref(text[5:].strip(), depth - 1)
-            if _OID.fullmatch(text.strip()):
+            if OID.fullmatch(text.strip()):
                 return text.strip()
         for line in _text(self.common / "packed-refs").splitlines():
             if line.endswith(f" {name}") and line[0] not in "#^":

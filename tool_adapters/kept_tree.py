@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 from contracts.repository import Status
 from tool_adapters.git import Repo
@@ -12,8 +14,11 @@ from tool_adapters.gitdir import GitDir
 NAMESPACE = "refs/skill-state/"
 
 
-def kept_tree(work: Repo, status: Status, head: str, keep_as: str, author: str) -> str:
-    """The tree of a worktree as `status` says it is, as a commit under a ref of its own; returns that ref."""
+def kept_tree(
+    work: Repo, status: Status, head: str, keep_as: str, author: str, also: Sequence[str] = ()
+) -> str:
+    """The tree of a worktree as `status` says it is, as a commit under a ref of its own; returns that ref. Its parents
+    are HEAD and the commits `also`."""
     place = work.engine.place()
     ref = free_ref(keep_as, place)
     index = place.own / "skill-state-index"
@@ -22,16 +27,25 @@ def kept_tree(work: Repo, status: Status, head: str, keep_as: str, author: str) 
     if (place.own / "index").exists():
         shutil.copyfile(place.own / "index", index)
     run, env = work.engine.run, {"GIT_INDEX_FILE": str(index)}
-    fed = b"\0".join(path.encode("utf-8", "surrogateescape") for path in status.dirty if path[-1] != "/")
+    fed = b"\0".join(path.encode("utf-8", "surrogateescape") for path in _outermost(status.dirty))
     try:
         run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=fed, env=env)
         tree = run("write-tree", env=env).decode().strip()
     finally:
         index.unlink(missing_ok=True)
     message = f"undone: {ref.removeprefix(NAMESPACE)}\n\nThe worktree before it was put back to {head}.\n"
-    oid = work.commit_tree(tree, [status.head or head], message, author)
+    oid = work.commit_tree(tree, [status.head or head, *also], message, author)
     work.update_ref(ref, oid, "", "kept before an undo")
     return ref
+
+
+def _outermost(dirty: Sequence[str]) -> Iterator[str]:
+    """Without nested repositories, and without the files of a folder in whose place something else stands now: Git
+    drops them itself as it takes that up, and stops at them by name."""
+    known = set(dirty)
+    for path in dirty:
+        if path[-1] != "/" and not any(str(each) in known for each in PurePosixPath(path).parents):
+            yield path
 
 
 def free_ref(keep_as: str, place: GitDir) -> str:

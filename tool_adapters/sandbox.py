@@ -54,6 +54,8 @@ class SandboxPlan:
     read      mounts of `sandbox.read`. scratch: a folder of the controller's for files that are shown instead of
               others, and for private temporary folders.
     inner     starts the processes; `around` gives it.
+    copy      a repository of its own that is shown in the worktree's place, with what `more` names. within: words
+              that start the command inside the sandbox.
     """
 
     found: Found | None
@@ -64,6 +66,9 @@ class SandboxPlan:
     read: tuple[Mount, ...] = ()
     resources: Resources = field(default_factory=Resources)
     inner: Runner | None = None
+    copy: Path | None = None
+    more: tuple[Mount, ...] = ()
+    within: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -123,8 +128,9 @@ class SandboxPlan:
                 if not mount.path.is_relative_to(Path("/etc")) or not self._copies
             ),
             *hidden(self.worktree),
-            *repository(self.worktree, self.scratch),
-            Mount(self.worktree, "rw", "the worktree"),
+            *(repository(self.worktree, self.scratch) if self.copy is None else ()),
+            Mount(self.worktree, "rw", "the worktree", str(self.copy or "")),
+            *self.more,
         ]
         return ordered(found)
 
@@ -222,13 +228,14 @@ class SandboxedRunner:
             return Ran(exit=None, missing=program or "?", refused=f"the program {program!r} was not found")
         mounts = plan.mounts(argv, cwd, env, self.network)
         box = Box(mounts, cwd, self.network, plan.resources, private)
-        inside = {name: value for name, value in env.items() if name not in _GONE}
+        gone = _GONE if plan.copy is None else ()
+        inside = {name: value for name, value in env.items() if name not in gone}
         if private:
             inside |= {"HOME": str(private / "home"), "TMPDIR": str(private / "tmp")}
             inside["GIT_CONFIG_SYSTEM"] = plan.git_settings
         elif plan.home == Path("/"):
             inside["HOME"] = "/tmp"
-        return WRAPS[plan.found.kind](plan.found, box, argv), inside
+        return WRAPS[plan.found.kind](plan.found, box, [*plan.within, *argv]), inside
 
     @contextmanager
     def _private(self) -> Iterator[Path | None]:

@@ -157,7 +157,7 @@ def repository(worktree: Path, scratch: Path) -> Iterator[Mount]:
     yield Mount(worktree / ".git", "ro", "Git of the worktree")
     for path in dict.fromkeys((git.common, git.common.resolve(), git.own, git.own.resolve())):
         yield Mount(path, "ro", "Git directory of the repository")
-    for path in _borrowed(git.common / "objects"):
+    for path in borrowed(git.common / "objects"):
         yield Mount(path, "ro", "objects that the repository borrows")
     for common in dict.fromkeys((git.common, git.common.resolve())):
         config = common / "config"
@@ -172,7 +172,8 @@ def repository(worktree: Path, scratch: Path) -> Iterator[Mount]:
         yield Mount(own, "ro", "its configuration, credentials left out", _kept(scratch / "git", own))
 
 
-def _borrowed(objects: Path, depth: int = 5) -> Iterator[Path]:
+def borrowed(objects: Path, depth: int = 5) -> Iterator[Path]:
+    """The object stores that `objects` borrows from, and those from which they borrow."""
     try:
         lines = (objects / "info" / "alternates").read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -182,7 +183,7 @@ def _borrowed(objects: Path, depth: int = 5) -> Iterator[Path]:
             other = (objects / line).resolve()
             if other.is_dir() and other.name == "objects":
                 yield other
-                yield from _borrowed(other, depth - 1)
+                yield from borrowed(other, depth - 1)
 
 
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*(?:[#;].*)?')

@@ -38,6 +38,20 @@ def warnings(loaded: LoadedTask) -> Iterator[str]:
         )
 
 
+def delegated(loaded: LoadedTask) -> Iterator[str]:
+    """What an agent that edits by itself leaves open in this task."""
+    task = loaded.task
+    for name in dict.fromkeys((task.agent.use, *task.agent.fallback)):
+        if task.agent_config(name).explore != "delegate":
+            continue
+        yield (
+            f"agent {name} edits by itself (explore: delegate): a launch makes as many requests as it likes, which are "
+            f"counted after it; its timeout of {task.agent_config(name).timeout:g} s and the budgets bound it"
+        )
+        if not any(check.role == "guard" and check.when == "edit" for check in task.checks):
+            yield f"nothing tests what agent {name} edits by itself before it is committed: give a guard `when: edit`"
+
+
 def few(left: dict[str, int]) -> Iterator[str]:
     """`left`: what the worklists count now. A step does an item, as a rule; two more look and finish."""
     items = sum(left.values())

@@ -17,6 +17,7 @@ from contracts.errors import ConfigError, ControllerError
 from contracts.freshness import unread_rules
 from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema, pointer
+from contracts.submitted import REQUESTS, SUBMIT
 from controller.assemble import charter
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
@@ -36,7 +37,8 @@ ENVELOPE = 6 * 1024  # bytes of a request that are neither prompt nor schema, me
 @dataclass(frozen=True)
 class AgentBound:
     """One agent of the task: its dialect, the bytes of its reply schema, and the most that one request and a
-    whole run can be. `usd` is None where the task has no price for it."""
+    whole run can be. `usd` is None where the task has no price for it. `requests` of a launch: of an agent that edits
+    by itself as it is reserved."""
 
     agent: str
     kind: str
@@ -45,6 +47,7 @@ class AgentBound:
     request_bytes: int
     run_tokens: int
     usd: float | None
+    requests: int = 1
 
 
 @dataclass
@@ -138,7 +141,7 @@ def inspect(loaded: LoadedTask) -> Report:
     report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
     report.warnings += unread_rules(schema, {"git", *task.authorities})
-    report.warnings += [*suitable.warnings(loaded), *criteria.warnings(loaded)]
+    report.warnings += [*suitable.warnings(loaded), *suitable.delegated(loaded), *criteria.warnings(loaded)]
     report.warnings += list(_warnings(loaded, report))
     return report
 
@@ -170,16 +173,19 @@ def _inspect_agent(loaded: LoadedTask, name: str, report: Report) -> None:
 
 def _bound(law: Charter, prompt: int, steps: int) -> AgentBound:
     schema, tokens = len(orjson.dumps(law.dialect.schema)), (prompt + 1) // 2
+    requests = REQUESTS if law.spec(SUBMIT) is not None else 1
+    asked = steps * requests
     usd = None
     if law.price is not None:
-        usd = round(steps * (tokens * law.price.input + REPLY_TOKENS * law.price.output) / 1e6, 2)
+        usd = round(asked * (tokens * law.price.input + REPLY_TOKENS * law.price.output) / 1e6, 2)
     return AgentBound(
         agent=law.agent.name,
         kind=law.agent.kind,
         dialect=law.dialect.name,
         schema_bytes=schema,
         request_bytes=2 * prompt + schema + ENVELOPE,
-        run_tokens=steps * (tokens + REPLY_TOKENS),
+        run_tokens=asked * (tokens + REPLY_TOKENS),
+        requests=requests,
         usd=usd,
     )
 
@@ -243,7 +249,12 @@ def _told(report: Report, as_json: bool) -> int:
         price = f"at most ${agent.usd:,.2f}" if agent.usd is not None else own
         lines.append(
             f"agent {agent.agent} ({agent.dialect} dialect): request ≤ {agent.request_bytes:,} bytes; "
-            f"{report.steps} steps ≤ {agent.run_tokens:,} tokens, {price}"
+            + (
+                f"{report.steps} steps ≤ {agent.run_tokens:,} tokens, {price}"
+                if agent.requests == 1
+                else f"{report.steps} steps of {agent.requests} requests (how many it makes is not bounded) are "
+                f"{agent.run_tokens:,} tokens, {price}"
+            )
         )
     for name, noticed in (report.proven or {}).items():
         lines.append(f"check {name}: " + ("notices a broken file" if noticed else "read; nothing to prove"))

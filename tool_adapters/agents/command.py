@@ -2,7 +2,8 @@
 
 The program gets the whole prompt on stdin (closed after it), an empty folder as its working folder, an own
 HOME, and in SKILL_STATE_SCHEMA the path of the JSON Schema of its reply. Credentials are passed on only by
-name: `options: {env: [NAME, …]}`.
+name: `options: {env: [NAME, …]}`. With `explore: delegate` its working folder is a copy of the worktree, and what it
+changes there is handed in by the action `submit`.
 
 Reply: exit 0 and exactly one JSON object on stdout, alone, fenced, or amid noise. Two objects are no reply.
 Failure, typed: exit with any code and the object `{"error": {"class": CLASS, "message": TEXT}}`, CLASS one of
@@ -79,9 +80,10 @@ class Command:
                     f"agent {settings.name}: `{option}` has no meaning for kind command",
                     hint="name the variables that it needs: `options: {env: [NAME]}`",
                 )
-        if config.explore != "none":
+        if config.explore == "read-only":
             raise ConfigError(
-                f"agent {settings.name}: `explore` is not for kind command", hint="use explore: none"
+                f"agent {settings.name}: `explore: read-only` is not for kind command",
+                hint="use none or delegate",
             )
         missing = [name for name in self._passed() if name not in settings.environ]
         if missing:
@@ -110,7 +112,7 @@ class Command:
         ran = await start(
             settings,
             self.argv(),
-            cwd=folders.work,
+            cwd=settings.place(folders.work),
             env=self.environment(folders, schema),
             stdin=prompt.text,
             idle=settings.config.idle,

@@ -23,7 +23,7 @@ class AgentSettings:
     environ   the caller's environment. Of its credentials only the one that the task names goes on.
     cli       the binary; None: `options: {cli: PATH}` of the task, else found on the caller's PATH.
     base_dir  folder of the task file: relative paths of the task start here.
-    worktree  what `explore: read-only` may read. now: UTC epoch seconds.
+    worktree  what `explore: read-only` may read, and where `delegate` works in a copy. now: UTC epoch seconds.
     """
 
     name: str
@@ -37,3 +37,7 @@ class AgentSettings:
     base_dir: Path = Path()
     worktree: Path | None = None
     now: Callable[[], float] = time.time
+
+    def place(self, empty: Path) -> Path:
+        """Where the agent is started: in the worktree where it may look at it or edit, else in the `empty` folder."""
+        return empty if self.config.explore == "none" or self.worktree is None else self.worktree

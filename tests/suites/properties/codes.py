@@ -65,6 +65,8 @@ def _rests(prefix: str, call: ast.AST, path: Path) -> set[str]:
             rests |= {
                 *_pairs(ROOT / "contracts/paths.py", "write"),
                 *_pairs(ROOT / "contracts/paths.py", "_refuse"),
+                *_pairs(ROOT / "contracts/submitted.py", "refused"),
+                *_pairs(ROOT / "contracts/submitted.py", "_odd"),
             }
         case "invariants.":
             rests = {""}

@@ -10,7 +10,9 @@ from typing import Any
 
 from contracts.approvals import Approvals
 from contracts.charter import Charter
+from contracts.explain import Checker
 from contracts.state import BUILTIN, StateSchema
+from contracts.submitted import FILLED
 from controller.assemble import charter
 from controller.taskfile import read_task
 from tests.controller.world import TASK
@@ -63,6 +65,8 @@ def laws(folder: Path, rng: random.Random, generated: int = 12) -> list[Law]:
     task += "limits: {state: 4KiB}\nlocked_requirements: [{id: keep, value: Keep the file names.}]\n"
     (folder / "task.yaml").write_text(task)
     base = charter(read_task(folder / "task.yaml"))
+    specs = (*base.specs, FILLED)  # of an agent with and without tools of its own at once
+    base = replace(base, specs=specs, checkers={spec.name: Checker(spec.args) for spec in specs})
     schemas = [(name, StateSchema.builtin(name)) for name in BUILTIN]
     schemas += [(f"generated {number}", StateSchema(schema(rng))) for number in range(generated)]
     return [

@@ -8,6 +8,7 @@ from typing import Any
 
 from contracts.record import RunRecord
 from contracts.reply import AgentReply, Reply, ReplyClass
+from tests.suites.properties import submits
 from tests.suites.properties.laws import Law
 from tests.suites.properties.oracle import PLANTED
 
@@ -252,6 +253,11 @@ def deed(rng: random.Random) -> Json:
     ])  # fmt: skip
 
 
+def submitted(rng: random.Random, record: RunRecord, bad: float = 0.0) -> Json:
+    paths = [path(rng, bad / 2) for _ in range(rng.choice([1, 1, 3]))]
+    return submits.submit(rng, record.head, paths, bad)
+
+
 def wrong_action(rng: random.Random) -> Json:
     large, secret = "b" * 65_000 + "é" * 500, rng.choice(PLANTED)
     return rng.choice([
@@ -288,6 +294,8 @@ def transition(law: Law, record: RunRecord, rng: random.Random) -> Json:
     """What an agent may answer with: well meant in half of the cases."""
     state, luck = record.state, rng.random()
     good = {"state_patch": patch(law, state, rng), "action": action(rng)}
+    if rng.random() < 0.1:
+        return good | {"action": submitted(rng, record, rng.choice([0.0, 1.0]))}
     if luck < 0.5:
         return good
     if luck < 0.72:
@@ -323,6 +331,5 @@ def reply(law: Law, record: RunRecord, rng: random.Random) -> Reply:
         cls = rng.choice(CLASSES)
         return Reply(agent=law.charter.agent, raw=AgentReply(cls=cls, text=f"{PLANTED[0]} …"))
     said = transition(law, record, rng)
-    return Reply(
-        agent=law.charter.agent, raw=AgentReply(cls=ReplyClass.OK, value=said, text="{}"), transition=said
-    )
+    raw = AgentReply(cls=ReplyClass.OK, value=said, text="{}", submitted=submits.left_lying(rng))
+    return Reply(agent=law.charter.agent, raw=raw, transition=said)

@@ -18,6 +18,7 @@ from contracts.forge_reading import ForgeReading
 from contracts.queue import Entry
 from contracts.readings import CiReading, Readings
 from contracts.record import RunRecord, Staged
+from tests.suites.properties import submits
 from tests.suites.properties.laws import Law
 
 Json = Any
@@ -58,6 +59,7 @@ def faults(
         f"{name} was let go of, and the patch sets it" for name in gone if _in(patch, name) is not None
     )
     yield from _action(tool, args, seen, fresh, law)
+    yield from submits.faults(args, fresh, entry is not None) if tool == "submit" else ()
     yield from _deed(tool, fresh)
     yield from _person(record, fresh, staged, entry, law)
 
@@ -254,6 +256,8 @@ def _written(tool: str, args: Json) -> Iterator[str]:
             for line in re.findall(r"^(?:---|\+\+\+) (\S+)", given["patch"], re.MULTILINE):
                 if line != "/dev/null":
                     yield line[2:]
+        elif name == "submit":
+            yield from (each["path"] for each in given["files"])
 
 
 def _action(tool: str, args: Json, seen: Readings, fresh: Readings, law: Law) -> Iterator[str]:
@@ -284,7 +288,7 @@ def _action(tool: str, args: Json, seen: Readings, fresh: Readings, law: Law) ->
     for path in _written(tool, args):
         links = git.links if git else {}
         yield from (f"{path!r} is out of reach" for each in (path, _followed(path, links)) if _closed(each))
-    acts = tool == "finish" or tool in ("edit_files", "apply_patch", "batch", "run")
+    acts = tool in ("finish", "edit_files", "apply_patch", "batch", "run", "submit")
     if acts and (git is None or seen.git is None or (seen.git.head, seen.git.tree) != (git.head, git.tree)):
         yield "it rests on what moved meanwhile"
 
@@ -379,7 +383,7 @@ def _beyond(boundary: Any, tool: str, args: Json) -> bool:
     globs = [e for name, given in inner if name == "edit_files" for e in given["edits"] if "glob" in e]
     deleted = sum(
         e["op"] == "delete" for name, given in inner if name == "edit_files" for e in given["edits"]
-    )
+    ) + sum(each["mode"] == "000000" for each in (args["files"] if tool == "submit" else ()))
     return bool(
         (boundary.tool and boundary.tool in (tool, *(name for name, _ in inner)))
         or (
