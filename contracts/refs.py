@@ -10,12 +10,13 @@ from typing import Protocol
 @dataclass(frozen=True)
 class Draft:
     """A commit to be made: the files of `base` (a commit; None: none) with `files` written over them, or removed
-    where they are None. `parent` is its only parent, None for a first commit."""
+    where they are None. `parent` is its only parent, None for a first commit; a number is the place (from 0) of a
+    draft that is made with it, before it."""
 
     message: str
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     base: str | None = None
-    parent: str | None = None
+    parent: str | int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Refs(Protocol):
               was lost is looked up, so returning says that the refs are at `new`.
     make      commits, in the copy alone; returns their ids.
     listed    (path -> size in bytes) of the files of a commit.
-    read      the bytes of files, each `COMMIT:PATH`; None for one that is not there.
+    read      the bytes of files, each `COMMIT:PATH`, or of a commit itself; None for one that is not there.
     contains  whether `commit` is `tip` or an ancestor of it.
     trailers  the values of a trailer in the commits old..new, newest first; empty for a commit without it.
     seen      the commit that `saw` noted for a ref last, in whichever process; None when the copy knows nothing.

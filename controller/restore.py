@@ -1,5 +1,5 @@
-"""restore: the record of a task put back on its remote, as this clone saw it there last, or rebuilt from its audit
-chain where it can't be read. What others pushed onto the run's branch is left alone."""
+"""restore: the record of a task put back on its remote, as this clone saw it there last or as its lease names it, or
+rebuilt from its audit chain where it can't be read. What others pushed onto the run's branch is left alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 from contracts.errors import ConfigError, Unavailable
 from contracts.ports import Lease
-from contracts.record import AuditRow, RunRecord
+from contracts.record import AuditRow
 from controller import audit
 from controller.rebuild import Recovered, rebuilt
 from controller.stores import document
@@ -16,7 +16,8 @@ from controller.stores.git import GitStore
 from controller.stores.git_found import Found
 from controller.stores.mirror import Row, sound
 
-SAW, REBUILT = "put {} back as this clone had seen it", "rebuilt {} from its audit"
+SAW, REBUILT = "put {} back as it had stood there", "rebuilt {} from its audit"
+TAKEN = "took {} as it stands there, without a lease that named it"
 
 
 async def restore(store: GitStore, task: str) -> Recovered:
@@ -24,11 +25,13 @@ async def restore(store: GitStore, task: str) -> Recovered:
     Busy when somebody is at work."""
     lease = await store.lease(task, 60)
     try:
-        now, seen = await store.found(task)
-        if seen is not None and not _goes_on(now, seen):
-            return await _written(store, lease, seen, now)
+        now, lost = await store.found(task)
+        if lost is not None:
+            return await _written(store, lease, lost, now)
         if at.RECORD not in now.stands:
             raise ConfigError(f"task {task!r} has no run on the remote", hint="`controller run` opens one")
+        if _whole(now) and now.unnamed:
+            return await _written(store, lease, now, now, TAKEN)
         if _whole(now):
             hint = "nothing to recover"
             raise ConfigError(f"the record of task {task!r} is whole", where=now.refs.address, hint=hint)
@@ -37,29 +40,12 @@ async def restore(store: GitStore, task: str) -> Recovered:
         await store.release(lease)
 
 
-def _goes_on(now: Found, seen: Found) -> bool:
-    """Whether what is on the remote is what became of what this clone saw."""
-    if at.RECORD not in now.stands:
-        return False
-    if now.refs.contains(seen.stands[at.RECORD], now.stands[at.RECORD]):
-        return True
-    before = _readable(seen)
-    return before is None or (_readable(now) is not None and now.goes_on_from(before))
-
-
 def _whole(found: Found) -> bool:
-    record = _readable(found)
+    record = found.readable
     if record is None:
         return False
     rows = _rows(found, record.number)
     return len(rows) == record.rows and not document.faults(rows, record)
-
-
-def _readable(found: Found) -> RunRecord | None:
-    try:
-        return found.newest
-    except Unavailable:
-        return None
 
 
 def _rows(found: Found, number: int) -> list[Row]:
@@ -73,11 +59,11 @@ def _rows(found: Found, number: int) -> list[Row]:
     return sound(rows)
 
 
-async def _written(store: GitStore, lease: Lease, base: Found, now: Found) -> Recovered:
+async def _written(store: GitStore, lease: Lease, base: Found, now: Found, how: str = SAW) -> Recovered:
     """`base`, as it is or with a record rebuilt, as what stands on the remote; the audit says so."""
     if not base.runs:
         raise Unavailable("no run is left to put back", where=base.refs.address)
-    number, record, how = base.runs[0], _readable(base), SAW
+    number, record = base.runs[0], base.readable
     lost: tuple[str, ...] = ()
     if record is not None and _whole(base):
         await store.restore(lease, base.stands[at.RECORD])

@@ -215,8 +215,9 @@ class GitRemote:
         for number, draft in enumerate(drafts, start=1):
             feed.append(f"commit {spare}\nmark :{number}\ncommitter {AUTHOR} {now} +0000\n".encode())
             feed.append(_data(draft.message.encode()))
-            if draft.parent:
-                feed.append(f"from {draft.parent}\n".encode())
+            if draft.parent is not None:
+                mark = f":{draft.parent + 1}" if isinstance(draft.parent, int) else draft.parent
+                feed.append(f"from {mark}\n".encode())
             if draft.base != draft.parent:
                 feed.append(b"deleteall\n")
                 if draft.base:

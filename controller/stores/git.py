@@ -161,7 +161,7 @@ class GitStore:
             taken = found.consumed.and_(tuple(consumed))
             if taken != found.consumed:
                 files[at.CONSUMED] = taken.document()
-            if at.FORMAT not in found.files:
+            if found.layout < at.LAYOUT or at.FORMAT not in found.files:
                 files[at.FORMAT] = b"%d\n" % at.LAYOUT
             outputs = Packed()
             if self._shelf is not None:
@@ -175,7 +175,7 @@ class GitStore:
             return Plan(
                 {at.RECORD: draft, at.LEASE: _leased(found.task, renewed)},
                 git_branch.moves(found, after),
-                {"held": renewed, "consumed": taken, "posts": left},
+                {"held": renewed, "consumed": taken, "posts": left, "layout": at.LAYOUT},
                 after,
             )
 
@@ -185,11 +185,13 @@ class GitStore:
 
     # ---- recovery -----------------------------------------------------------------------------------------
     async def found(self, task: str) -> tuple[Found, Found | None]:
-        """What is on the remote, and what this clone saw there last."""
+        """What is on the remote; and what stood there, as this clone saw it or the lease names it, where that is not
+        what it became of."""
 
         def look() -> tuple[Found, Found | None]:
-            seen = self.refs.seen(at.prefix(task) + at.RECORD)
-            return self._desk.look(task), Found.of_commit(self.refs, task, seen) if seen else None
+            seen, now = self.refs.seen(at.prefix(task) + at.RECORD), self._desk.look(task)
+            stood = git_branch.stood(now, seen)
+            return now, Found.of_commit(self.refs, task, stood) if stood else None
 
         return await _thread(look)
 

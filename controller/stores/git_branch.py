@@ -72,29 +72,61 @@ def moves(found: Found, after: RunRecord) -> dict[str, str]:
 
 def refuse_lost(found: Found, seen: str | None) -> None:
     """Raises Unavailable where what stands on the remote can't be what became of what this clone had `seen` there
-    before it looked, or where the record is gone and the work is not: nothing starts afresh by itself. Notes what is
-    there as seen."""
+    before it looked, or of what the lease names; or where the record is gone and the work is not: nothing starts
+    afresh by itself. Notes what is there as seen."""
     refs, ref = found.refs, at.prefix(found.task) + at.RECORD
     now = found.stands.get(at.RECORD)
     if now is None:
-        if seen is None and at.WORK not in found.stands:
+        if seen is None and found.named is None and at.WORK not in found.stands:
             return
-        what = "this clone saw it there" if seen else f"its branch is there, {at.prefix(found.task)}{at.WORK}"
+        left = f"its branch is there, {at.prefix(found.task)}{at.WORK}"
+        what = "this clone saw it there" if seen else "its lease names it" if found.named else left
         raise Unavailable(
             f"the record of task {found.task!r} is gone from the remote: {what}",
             where=refs.address,
-            hint="`controller state recover` in a clone that saw it puts it back; docs/stores.md says how to begin "
-            "afresh",
+            hint="`controller state recover` puts it back, in a clone that saw it or where the lease names it; "
+            "docs/stores.md says how to begin afresh",
         )
-    if seen is not None and not refs.contains(seen, now):
-        before = Found.of_commit(refs, found.task, seen).newest
-        if before is not None and not found.goes_on_from(before):
+    for witness, commit in (("this clone saw", seen), ("its lease names", found.named)):
+        if (before := lost(found, commit)) is not None:
             raise Unavailable(
-                f"the record of task {found.task!r} on the remote was put back, or is another one: this clone saw "
+                f"the record of task {found.task!r} on the remote was put back, or is another one: {witness} "
                 f"version {before.version} of {before.run} at step {before.step}",
                 where=refs.address,
-                hint="`controller state recover` puts back what this clone saw; docs/stores.md says how to take "
-                "what is there",
+                hint="`controller state recover` puts that back; docs/stores.md says how to take what is there",
             )
+    if found.unnamed:
+        raise Unavailable(
+            f"the lease of task {found.task!r} on the remote is gone, or names no record: nothing tells whether the "
+            "record was put back",
+            where=refs.address,
+            hint="see with `git log` of the record's ref that it is the newest; `controller state recover` takes it",
+        )
     if refs.seen(ref) == seen:  # else another process of this clone has seen more by now
         refs.saw(ref, now)
+
+
+def lost(found: Found, commit: str | None) -> RunRecord | None:
+    """The newest record in `commit`, which stood on the remote, where what stands there now is not what became of it.
+    Commits on top of one that this clone saw are taken for that (a recovery makes some); the one that the lease names
+    was the last of all."""
+    now = found.stands[at.RECORD]
+    if commit is None or commit == now or (commit != found.named and found.refs.contains(commit, now)):
+        return None
+    before = Found.of_commit(found.refs, found.task, commit).readable
+    return None if before is None or found.goes_on_from(before) else before
+
+
+def stood(found: Found, seen: str | None) -> str | None:
+    """The record commit to be put back: the newest that is known to have stood there and to be lost."""
+    gone = [each for each in (seen, found.named) if each and _gone(found, each)]
+    if len(gone) > 1 and not found.refs.contains(gone[0], gone[1]):
+        gone.pop()  # this clone saw more
+    return gone[-1] if gone else None
+
+
+def _gone(found: Found, commit: str) -> bool:
+    try:
+        return at.RECORD not in found.stands or lost(found, commit) is not None
+    except Unavailable:  # what stands there is damaged
+        return True

@@ -21,13 +21,16 @@ from controller.stores.mirror import Row, unlined
 @dataclass(frozen=True)
 class Found:
     """`stands` are the commits of the task's refs by their short names, `files` (path -> size) those of its record
-    commit, `posts` the words in the inbox that were not taken in yet, `given` the highest id of any."""
+    commit of that `layout`, `named` the record commit that the lease's names, `posts` the words in the inbox that were
+    not taken in yet, `given` the highest id of any."""
 
     refs: Refs
     task: str
     stands: Mapping[str, str]
     files: Mapping[str, int]
+    layout: int
     held: Held | None
+    named: str | None
     consumed: Consumed
     posts: tuple[Post, ...]
     given: int
@@ -52,11 +55,11 @@ class Found:
         files = refs.listed(record) if record else {}
         words = [path for path in refs.listed(inbox) if at.post_of(path) is not None] if inbox else []
         wanted = [f"{record}:{at.FORMAT}", f"{record}:{at.CONSUMED}"] if record else []
-        wanted += [f"{lease}:{at.HELD}"] if lease else []
+        wanted += [f"{lease}:{at.HELD}", lease] if lease else []
         wanted += [f"{inbox}:{path}" for path in (at.LAST, *words)] if inbox else []
         data = dict(zip(wanted, refs.read(wanted), strict=True))
         try:
-            _fits(refs, data.get(f"{record}:{at.FORMAT}"))
+            layout = _layout(refs, data.get(f"{record}:{at.FORMAT}"))
             consumed = Consumed.parsed(data.get(f"{record}:{at.CONSUMED}"))
             last = int((data.get(f"{inbox}:{at.LAST}") or b"0").strip())
             said = ((at.post_of(path), data[f"{inbox}:{path}"]) for path in words)
@@ -66,9 +69,11 @@ class Found:
                 if id is not None and id not in consumed
             )
             held = Held.parsed(data[f"{lease}:{at.HELD}"]) if lease else None
+            named = at.parent_of(data[lease]) if lease else None
         except ValueError as error:
             raise damaged(refs, task, f"something in it can't be read: {error}") from error
-        return cls(refs, task, stands, files, held, consumed, posts, max(last, consumed.last))
+        given = max(last, consumed.last)
+        return cls(refs, task, stands, files, layout, held, named, consumed, posts, given)
 
     def after(
         self, stands: Mapping[str, str], files: Mapping[str, int], record: RunRecord | None, **more: Any
@@ -76,6 +81,11 @@ class Found:
         """As it is after an own write, of `record` if any."""
         records = {record.number: record} if record else self._records
         return replace(self, stands=stands, files=files, _records=records, **more)
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether a lease should name the record, and none does."""
+        return at.RECORD in self.stands and self.named is None and self.layout > 1
 
     # ---- runs ---------------------------------------------------------------------------------------------
     @cached_property
@@ -87,6 +97,14 @@ class Found:
     def newest(self) -> RunRecord | None:
         """The record of the newest run. Raises Unavailable."""
         return self.record(self.runs[0]) if self.runs else None
+
+    @property
+    def readable(self) -> RunRecord | None:
+        """The same; None for one that can't be read, too."""
+        try:
+            return self.newest
+        except Unavailable:
+            return None
 
     def record(self, number: int) -> RunRecord | None:
         """The record of a run as it is stored; None when there is none. Raises Unavailable."""
@@ -152,7 +170,7 @@ class Found:
         return self.refs.read([f"{self.stands[at.RECORD]}:{path}" for path in paths])
 
 
-def _fits(refs: Refs, said: bytes | None) -> None:
+def _layout(refs: Refs, said: bytes | None) -> int:
     """Raises Unavailable for a layout of a newer version, ValueError for none."""
     layout = int((said or b"1").strip())
     if layout > at.LAYOUT:
@@ -161,6 +179,7 @@ def _fits(refs: Refs, said: bytes | None) -> None:
             where=refs.address,
             hint="upgrade",
         )
+    return layout
 
 
 def damaged(refs: Refs, task: str, what: str) -> Unavailable:

@@ -7,7 +7,8 @@ record   a commit per write; its tree holds everything that is to last:
            runs/N/audit/HUNDREDS/SEQ.json            a row of the audit chain
            runs/N/artifacts/HUNDREDS/STEP/ID         an output; ID.left where it was left out, and why
 work     the tip of the run's branch; run-N: the tip that run N left
-lease    who works on the task: lease.json; each renewal another commit, without a parent
+lease    who works on the task: lease.json; each renewal another commit, whose parent is the record that was
+         written with it, or last before it: a record that was put back is told by that
 inbox    people's words: posts/ID.json, `last` the highest id that was ever given
 """
 
@@ -21,7 +22,7 @@ import orjson
 
 from contracts.ports import Lease, Owner
 
-LAYOUT = 1
+LAYOUT = 2  # 1: leases named no record
 NAMESPACE = "refs/skill-state/"
 RECORD, WORK, LEASE, INBOX = "record", "work", "lease", "inbox"
 FORMAT, CONSUMED, HELD, LAST = "format", "consumed.json", "lease.json", "last"
@@ -73,6 +74,12 @@ def number_of(run: str) -> int | None:
     """The number in a run's id."""
     tail = run.rpartition("#")[2]
     return int(tail) if tail.isascii() and tail.isdigit() else None
+
+
+def parent_of(commit: bytes | None) -> str | None:
+    """The only parent that a commit object names."""
+    head = (commit or b"").partition(b"\n\n")[0]
+    return next((line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")), None)
 
 
 def post_of(path: str) -> int | None:

@@ -6,9 +6,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from contracts.errors import ControllerError, Lost
+from contracts.errors import ControllerError, Lost, Unavailable
 from contracts.record import RunRecord
 from contracts.refs import Draft, Move, Refs
 from controller.stores import git_branch
@@ -16,12 +16,13 @@ from controller.stores import git_layout as at
 from controller.stores.git_found import Found
 
 TRIES = 12  # times that a write is planned anew because something moved
+TORN = (0.2, 1.0)  # seconds before what does not fit is looked at again: a push may be seen half-way
 
 
 @dataclass(frozen=True)
 class Plan:
     """A write: commits to make, each for the ref of that short name, and other refs to move; what is known `then`, the
-    record as it is stored among it."""
+    record as it is stored among it. A lease among them is made to name the record that it is written with."""
 
     drafts: Mapping[str, Draft]
     moves: Mapping[str, str] = field(default_factory=dict)
@@ -41,12 +42,20 @@ class Desk:
     def look(self, task: str) -> Found:
         """What stands on the remote now. Raises Unavailable where that can't be what became of what stood there."""
         with self._guard:
-            seen = self.refs.seen(at.prefix(task) + at.RECORD)
-            found = Found.read(self.refs, task, self.known.get(task))
-            if not self.trusting:
-                git_branch.refuse_lost(found, seen)
-            self.known[task] = found
-            return found
+            pauses = iter(TORN)
+            while True:
+                seen = self.refs.seen(at.prefix(task) + at.RECORD)
+                found = Found.read(self.refs, task, self.known.get(task))
+                try:
+                    if not self.trusting:
+                        git_branch.refuse_lost(found, seen)
+                except Unavailable:
+                    if (pause := next(pauses, None)) is None:
+                        raise
+                    time.sleep(pause)
+                    continue
+                self.known[task] = found
+                return found
 
     def last(self, task: str) -> Found:
         """What is known; looked at where nothing is."""
@@ -80,7 +89,14 @@ class Desk:
         raise Lost(f"task {task!r} is being written to by others all the time", where=self.refs.address)
 
     def _pushed(self, found: Found, plan: Plan) -> Found:
-        made = dict(zip(plan.drafts, self.refs.make(list(plan.drafts.values())), strict=True))
+        drafts, named = dict(plan.drafts), found.named
+        if at.LEASE in drafts:
+            beside: str | int | None = plan.moves.get(at.RECORD, named)
+            lease = drafts.pop(at.LEASE)
+            if at.RECORD in drafts:
+                beside = list(drafts).index(at.RECORD)
+            drafts[at.LEASE] = replace(lease, parent=beside)
+        made = dict(zip(drafts, self.refs.make(list(drafts.values())), strict=True))
         new = {**plan.moves, **made}
         prefix = at.prefix(found.task)
         self.refs.push([Move(prefix + name, found.stands.get(name, ""), oid) for name, oid in new.items()])
@@ -92,4 +108,5 @@ class Desk:
                 files.pop(path, None)
             else:
                 files[path] = len(data)
-        return found.after({**found.stands, **new}, files, plan.record, **plan.then)
+        more = {"named": new.get(at.RECORD, named), **plan.then}
+        return found.after({**found.stands, **new}, files, plan.record, **more)

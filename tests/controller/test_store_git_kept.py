@@ -15,7 +15,7 @@ from controller.stores.artifacts import FileArtifacts
 from controller.stores.git import GitStore
 from controller.stores.git_outputs import SharedArtifacts
 from tests.controller.store_suite import row
-from tests.controller.two_clones import RECORD, Two
+from tests.controller.two_clones import LEASE, RECORD, Two
 from tests.tool_adapters.repositories import git
 from tool_adapters import remote_refs
 from tool_adapters.remote_refs import GitRemote
@@ -28,12 +28,15 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Two:
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------
-def tampered(two: Two, files: dict[str, bytes | None]) -> None:
-    """Somebody commits something else onto the record."""
+def tampered(two: Two, files: dict[str, bytes | None], *, lease: bool = False) -> None:
+    """Somebody commits something else onto the record; `lease`: and writes a lease that names it."""
     refs = GitRemote(two.root, two.folder / "tamper.git", "origin")
-    old = refs.fetch(git_layout.prefix("tidy"))[RECORD]
-    (new,) = refs.make([remote_refs.Draft("tampered", files, old, old)])
-    refs.push([remote_refs.Move(RECORD, old, new)])
+    there = refs.fetch(git_layout.prefix("tidy"))
+    old, held = there[RECORD], there[LEASE]
+    new, names = refs.make(
+        [remote_refs.Draft("tampered", files, old, old), remote_refs.Draft("named", {}, held, 0)]
+    )
+    refs.push([remote_refs.Move(RECORD, old, new), *[remote_refs.Move(LEASE, held, names)] * lease])
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_a_damaged_or_newer_record_is_refused(two: Two, files: dict[str, bytes |
 def test_verify_finds_a_missing_row(two: Two, files: dict[str, bytes | None], told: str) -> None:
     stored, _ = anyio.run(two.begun, two.store(), 3)
     assert anyio.run(two.store().verify, stored.run) == []
-    tampered(two, files)
+    tampered(two, files, lease=True)
     assert any(told in line for line in anyio.run(two.store().verify, stored.run))
 
 

@@ -13,6 +13,7 @@ from tests.tool_adapters.repositories import git, repository
 from tool_adapters.remote_refs import GitRemote
 
 RECORD, WORK = "refs/skill-state/tidy/record", "refs/skill-state/tidy/work"
+LEASE = "refs/skill-state/tidy/lease"
 
 
 def remote(folder: Path) -> Path:

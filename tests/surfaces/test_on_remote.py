@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -94,94 +93,6 @@ def test_a_field_that_was_agreed_to_goes_along_with_the_record(tmp_path: Path) -
         "nor is it lost to the next run"
     )
     assert json.loads(runners.fresh("reads")("state", "export").out)["state_version"] == 2
-
-
-# ---- nothing starts afresh -------------------------------------------------------------------------------------
-def test_a_remote_that_can_not_be_reached_is_exit_8(runners: Runners) -> None:
-    shell, away = runners.fresh("one"), runners.bare.rename(runners.folder / "away")
-    for words in (["run"], ["status"], ["log"], ["tell", "hi"]):
-        said = shell(*words)
-        assert said.code == 8 and "remote.git" in said.err, said
-    assert runners.launches == [] and not (shell.repo / ".agent-runtime/work").exists()
-    away.rename(runners.bare)
-    assert shell("run").code == 0
-
-
-def test_an_unknown_remote_is_a_mistake_in_the_task(runners: Runners) -> None:
-    runners.changes["store"] = "store: {use: git, remote: upstream}"
-    shell = runners.fresh("one")
-    said = shell("run")
-    assert said.code == 2 and "upstream" in said.err
-    assert shell("validate").code == 3 and "no remote 'upstream'" in shell("validate").out
-
-
-def test_a_deleted_record_is_refused_and_put_back_by_who_saw_it(runners: Runners) -> None:
-    shell, other = runners.fresh("one"), runners.fresh("two")
-    assert shell("run", "--steps", "2").code in (0, 6)
-    before = runners.refs()
-    runners.git("update-ref", "-d", f"{REFS}/record")
-    for each in (shell, other):
-        said = each("run")
-        assert said.code == 8 and "is gone from the remote" in said.err
-    assert other("state", "recover").code in (2, 8)
-    back = shell("state", "recover", "--json")
-    assert back.code == 0 and back.one["whole"] and back.one["step"] == 2
-    assert runners.refs()["work"] == before["work"]
-    assert other("run").code == 0 and runners.launches == ["one", "one", "two"]
-    assert "back as this clone had seen it" in other("log").out and other("log", "--verify").code == 0
-
-
-def test_a_rewound_record_is_refused_until_it_is_put_back_or_taken(runners: Runners) -> None:
-    shell = runners.fresh("one")
-    shell("run", "--steps", "1")
-    old = runners.refs()["record"]
-    shell("run", "--steps", "1")
-    newer = runners.refs()
-    runners.git("update-ref", f"{REFS}/record", old)
-    said = shell("run")
-    assert said.code == 8 and "put back, or is another one" in said.err
-    # Its branch knows a step that the record does not: no other clone takes it for a person's work.
-    said = runners.fresh("two")("run")
-    assert said.code == 8 and "steps that its record does not know" in said.err
-    assert shell("state", "recover").code == 0 and runners.refs()["work"] == newer["work"]
-    assert shell("run").code == 0 and len(runners.launches) == 3
-
-
-def test_a_whole_record_is_left_alone_and_a_damaged_one_is_rebuilt(runners: Runners) -> None:
-    shell = runners.fresh("one")
-    shell("run", "--steps", "2")
-    assert shell("state", "recover").code == 2
-    _committed(runners, {"runs/0001/record.json": "{"})
-    for each in (shell, runners.fresh("two")):
-        assert each("run").code == 8
-        assert "damaged" in each("status").err
-    said = runners.fresh("three")("state", "recover", "--json")
-    assert said.code == 0 and said.one["step"] == 2 and said.one["lost"]
-    done = runners.fresh("four")("run")
-    assert done.code == 0 and runners.shown("src/greeting.txt") == "hello, please\n"
-    assert shell("status", "--json").one["state"] == "completed"
-
-
-def _committed(runners: Runners, files: dict[str, str]) -> None:
-    """Somebody commits something else onto the record."""
-    git = runners.seed.git
-    git("fetch", "-q", "origin", f"{REFS}/record")
-    git("checkout", "-q", "--detach", "FETCH_HEAD")
-    for path, text in files.items():
-        (runners.seed.repo / path).write_text(text)
-    git("commit", "-qam", "tampered")
-    git("push", "-q", "origin", f"HEAD:{REFS}/record")
-    git("checkout", "-q", "main")
-
-
-def test_a_lost_cache_is_fetched_again(runners: Runners) -> None:
-    shell = runners.fresh("one")
-    shell("run", "--steps", "2")
-    shell.git("worktree", "remove", "--force", ".agent-runtime/work/greet")
-    shell.git("branch", "-D", "skill-state/greet")
-    shutil.rmtree(shell.repo / ".agent-runtime")
-    done = shell("run", "--json")
-    assert done.code == 0 and done.lines[0]["run"] is not None and len(runners.launches) == 3
 
 
 # ---- what people do meanwhile ----------------------------------------------------------------------------------
