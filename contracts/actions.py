@@ -18,7 +18,7 @@ class ActionSpec:
     `args` is the JSON Schema of the canonical arguments: a closed object. `effect` says what it may change:
     `none` (ask, finish, wait), `read`, `edit` (files of the worktree, promised digests), `command` (a named
     command), `outside` (the world beyond the worktree). `alone`: may not stand inside a `batch`.
-    `summary` is the line that the model reads.
+    `summary` is the line that the model reads, `example` shows it the arguments (absent: it reads their schema).
     """
 
     name: str
@@ -26,6 +26,7 @@ class ActionSpec:
     summary: str
     effect: Effect = "read"
     alone: bool = False
+    example: str = ""
 
 
 class Block(Frozen):

@@ -200,17 +200,17 @@ def reads_of(tool: str, args: JsonObject) -> tuple[str, ...]:
 def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> str:
     """The grammar as the model reads it: a line per tool, an example of its arguments, a line per command."""
     lines: list[str] = []
-    for spec in specs:
-        lines.append(
-            f"- {spec.name}: {spec.summary}"
-            + ("; stands alone" if spec.effect in ("none", "outside") else "")
-        )
+    known = tuple(specs)
+    batched = any(spec.name == "batch" for spec in known)
+    for spec in known:
+        alone = batched and spec.effect in ("none", "outside")
+        lines.append(f"- {spec.name}: {spec.summary}" + ("; stands alone" if alone else ""))
         if spec.name == "run":
             lines += [f"    {_describe_command(name, command)}" for name, command in commands.items()]
         elif spec.name == "wait":
             lines += [f"    {row}" for row in said(known_waits(spec.args))]
-        elif spec.name in EXAMPLES:
-            lines.append(f"    args {EXAMPLES[spec.name]}")
+        elif example := EXAMPLES.get(spec.name) or spec.example:
+            lines.append(f"    args {example}")
         else:
             lines.append(f"    args schema {canonical(spec.args).decode()}")
     return "\n".join(lines)

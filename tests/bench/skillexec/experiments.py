@@ -23,7 +23,7 @@ from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState, 
 from tests.bench.skillexec.tokens import tokens
 from tests.bench.skillexec.warehouse import SEEDS, SHELVES, Warehouse
 
-RULES = warehouse.RULES.format(shelves=SHELVES, last=SHELVES - 1)
+RULES = warehouse.RULES.format(last=SHELVES - 1)
 RIVALS: dict[str, Callable[[], Runtime]] = {
     "prompt": lambda: Prompt(RULES),
     "memory": lambda: Memory(RULES),

@@ -50,20 +50,32 @@ budgets: {{steps: 100000, tokens: 100000000000, rejections: 3}}
 """
 ITEM = {"type": "string", "pattern": "^item_[0-9]{1,6}$", "maxLength": 11}
 SHELF = {"type": "string", "pattern": "^shelf_[0-9]{1,3}$", "maxLength": 9}
-WAREHOUSE = (
-    ActionSpec(
-        "store", closed({"item": ITEM, "to": SHELF}, ("item", "to")), "put an item on a shelf", "outside"
-    ),
-    ActionSpec(
-        "ship", closed({"item": ITEM, "from": SHELF}, ("item", "from")), "send an item out", "outside"
-    ),
-    ActionSpec(
-        "move",
-        closed({"item": ITEM, "from": SHELF, "to": SHELF}, ("item", "from", "to")),
-        "from shelf to shelf",
-        "outside",
-    ),
-    ActionSpec("stay", closed({}), "nothing to do", "none"),
+WAREHOUSE = tuple(
+    ActionSpec(name, closed(args, tuple(args)), said, effect, example=example)
+    for name, args, said, effect, example in (
+        (
+            "store",
+            {"item": ITEM, "to": SHELF},
+            "put an item on a shelf",
+            "outside",
+            '{"item":"item_1","to":"shelf_0"}',
+        ),
+        (
+            "ship",
+            {"item": ITEM, "from": SHELF},
+            "send an item out",
+            "outside",
+            '{"item":"item_1","from":"shelf_0"}',
+        ),
+        (
+            "move",
+            {"item": ITEM, "from": SHELF, "to": SHELF},
+            "take an item elsewhere",
+            "outside",
+            '{"item":"item_1","from":"shelf_0","to":"shelf_2"}',
+        ),
+        ("stay", {}, "nothing is to be done", "none", "{}"),
+    )
 )
 
 

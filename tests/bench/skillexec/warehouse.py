@@ -21,14 +21,13 @@ VERBS = {"Store": 2, "Ship": 2, "Move": 3, "Wait": 0}
 ITEM, SHELF = re.compile(r"item_\d+"), re.compile(r"shelf_\d+")
 
 RULES = """\
-You run a warehouse with {shelves} shelves, shelf_0 to shelf_{last}. A shelf holds one item at most.
-Each step you read what came of your last action and one event, and reply with exactly one action.
-Rules
+You run a warehouse: shelf_0 to shelf_{last}, one item at most on each. Each step you read what came of your last action
+and one event, and reply with one action.
 - "Shipment arrived containing ITEM." Store it on the empty shelf with the lowest number: Store ITEM SHELF
-- "Order received for ITEM." Ship it from the shelf that holds it: Ship ITEM SHELF
+- "Order received for ITEM." Ship it from its shelf: Ship ITEM SHELF
 - "Maintenance required on SHELF." Move its item to the empty shelf with the lowest number: Move ITEM SHELF SHELF.
   The shelf can be used again at once.
-- Audits, barcode updates and notices tell what has changed. They ask for no action: Wait
+- Audits, barcode updates and notices tell what has changed and ask for nothing: Wait
 - Background telemetry means nothing.
 An action that can't be done is answered by an error and changes nothing."""
 
