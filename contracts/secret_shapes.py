@@ -3,7 +3,8 @@ name like `password` gives away.
 
 Each shape has an anchor, a literal that is looked for first; its pattern is tried only there. Patterns are
 bounded, and possessive where one could otherwise try again, so that the time grows with the length of the data
-alone, whatever the data."""
+alone, whatever the data. A repeated group stands in an atomic one instead: before 3.11.5 Python matches possessive
+repeats of groups wrongly."""
 
 from __future__ import annotations
 
@@ -181,10 +182,10 @@ TOKENS: tuple[Shape, ...] = (
 # ---- keys in armour ----------------------------------------------------------------------------------------
 _ARMOUR = re.compile(
     rb"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:(?:[^-]|-(?!----)){0,16000}+(-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----)"
+    rb"(?:(?>(?:[^-]|-(?!----)){0,16000})(-?-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----)"
     # cut off: as many lines of base64 as follow
-    rb"|(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?"
-    rb"(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}+)"
+    rb"|(?>(?:(?:\r?\n|\\r\\n|\\n)[ \t+>|-]{0,16}+(?:[0-9]{1,7}[|:])?"
+    rb"(?:[A-Za-z0-9+/=]{1,128}+(?=[\r\n\\\"']|\Z))?){0,120}))"
 )
 _EMPTY = 110  # a head and a tail with nothing to speak of between them
 _ARMOUR_END = re.compile(rb"-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")

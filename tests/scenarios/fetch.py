@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "scenarios"
@@ -99,8 +99,15 @@ def wheels() -> Path:
     return kept
 
 
-# The archive is pinned by its hash; the filter is one more belt, where this Python has it (3.11.4).
-_SAFE: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+def _unpacked(packed: tarfile.TarFile, place: str) -> None:
+    """The archive is pinned by its hash; the filter, where this Python has it (3.11.4), is one more belt. Without it
+    root gets files of the archive's owner, which Git takes for somebody else's."""
+    if hasattr(tarfile, "data_filter"):
+        packed.extractall(place, filter="data")
+        return
+    for member in packed:
+        member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+    packed.extractall(place)
 
 
 @cache
@@ -149,7 +156,7 @@ def checkout(folder: Path, source: Source = DATEUTIL) -> Path:
     """A Git repository of the archive's content in `folder`: one commit on `main`, the same bytes every time."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as place, tarfile.open(archive(source)) as packed:
-        packed.extractall(place, **_SAFE)
+        _unpacked(packed, place)
         (content,) = Path(place).iterdir()
         content.rename(folder)
     git(folder, "init", "--quiet", "--initial-branch", "main")

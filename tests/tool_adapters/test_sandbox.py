@@ -202,7 +202,7 @@ def test_the_environment_is_what_was_given(
     names = set(machine.python(kind, "import os; print(*os.environ)").out.text.split())
     known = {name for name in names if not name.startswith("SKILL_STATE_")}
     assert known - {"LC_CTYPE"} == {"PATH", "HOME", "LANG"} | added
-    given = machine.python(kind, "import os; print(*os.environ)", env=dict(os.environ))
+    given = machine.python(kind, "import os; print(*os.environ)", env={**os.environ, **machine.env})
     assert "SANDBOX_TEST_SECRET" in given.out.text.split()  # the control: it is the list that keeps it out
 
 
