@@ -57,7 +57,8 @@ class AgentConfig(Frozen):
     timeout: Duration = Field(default=600.0, description="longest time of one launch")
     idle: Duration = Field(default=120.0, description="longest silence of one launch")
     prespawn: bool = Field(
-        default=False, description="start the next process while the step is being verified"
+        default=False,
+        description="start the next step's process while this one acts and verifies (docs/agents.md)",
     )
     price: Price | None = Field(default=None, description="for agents that report tokens and not money")
     run: Argv | None = Field(

@@ -27,7 +27,7 @@ class Agent(Protocol):
     """One coding agent. `ask` starts one fresh process and never raises for what that process does: every
     failure is a class of AgentReply. `preflight` launches nothing: it raises ConfigError for what would make
     every launch fail (binary, credential), and returns what the user should know. `dialect` is the form it
-    answers in. `close` ends a spare process; called once."""
+    answers in. `close` ends a process that waits for a next prompt; it may be asked again."""
 
     profile: AgentProfile
     dialect: Dialect

@@ -88,6 +88,7 @@ class AgentReply(Frozen):
     requests    requests that the launch made at most, each after one that was refused (None = not known: an agent with
                 tools of its own asks as often as it likes). took in seconds.
     submitted   what it changed by itself, of an agent with `explore: delegate`.
+    notices     what the user should know of how it was started.
     """
 
     cls: ReplyClass
@@ -98,6 +99,7 @@ class AgentReply(Frozen):
     not_before: float | None = None
     requests: int | None = None
     survivors: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     took: float = 0.0
     submitted: Submitted | None = None
 

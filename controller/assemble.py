@@ -23,6 +23,7 @@ from contracts.ports import Agent
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.schema_refs import BadSchema
+from contracts.spares import Spawner
 from contracts.submitted import RULES, asked, delegated
 from controller.contract_folder import contract_of
 from controller.given import given, tokens
@@ -115,8 +116,10 @@ def assemble(
     agent: str | None = None,
     watch: Watch | None = None,
     environ: Mapping[str, str] | None = None,
+    steps: int | None = None,
 ) -> Rig:
-    """The Rig of a task. `agent` replaces `agent.use`. Launches nothing. Raises ConfigError."""
+    """The Rig of a task, for so many steps at most. `agent` replaces `agent.use`. Launches nothing. Raises
+    ConfigError."""
     environ = os.environ if environ is None else environ
     task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
     name = agent or task.agent.use
@@ -151,7 +154,8 @@ def assemble(
     )
     room, author = runtime / "lent" / name, task.workspace.author
     lending = Lending(repo, room, task.name, author, law.paths, redact, artifacts)
-    made = _agent(name, task.agent_config(name), law, box, lending, places, environ)
+    ahead = runner if steps != 1 else None  # after the only step no launch follows
+    made = _agent(name, task.agent_config(name), law, box, lending, ahead, places, environ)
     return Rig(
         task=replace(law, agent=made.profile, redactor=redact),
         agent=made,
@@ -199,6 +203,7 @@ def _agent(
     law: Charter,
     box: SandboxPlan,
     lending: Lending,
+    ahead: Spawner | None,
     places: Places,
     environ: Mapping[str, str],
 ) -> Agent:
@@ -213,6 +218,7 @@ def _agent(
             config=config,
             dialect=law.dialect,
             runner=lent or box.inner,
+            ahead=ahead,
             home=home,
             cwd=outside / name,
             environ=environ,

@@ -101,6 +101,8 @@ async def _steps(
     taken, deadline = 0, options.deadline
     while options.limit is None or taken < options.limit:
         record = await heard(record, rig)
+        if record.approved is not None or record.closed(time.time()):
+            await rig.agent.close()  # no launch comes next: none is to wait for one
         if record.closed(time.time()):
             if (delay := _worth(record, options)) is None:
                 return None

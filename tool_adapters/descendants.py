@@ -64,6 +64,14 @@ def process_started(pid: int) -> str:
         return ""
 
 
+def stopped(pid: int) -> bool:
+    """Whether a process stands still by a signal, as by Ctrl-Z: it would never take what it is given."""
+    try:
+        return bool(psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP))
+    except psutil.Error:
+        return False
+
+
 def this_mark() -> str:
     """What the environment of every child says of who started it: `pid:started` of this process."""
     return _mark_of(os.getpid())

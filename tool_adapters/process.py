@@ -13,19 +13,18 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
-import anyio
 import anyio.to_thread
 
-from contracts.ports import Artifacts, Captured, Ran, Settle
+from contracts.ports import Artifacts, Ran, Settle
 from contracts.redact import Redactor
 from tool_adapters.descendants import (
     CHILD,
@@ -34,13 +33,16 @@ from tool_adapters.descendants import (
     below,
     kill_tree,
     signal_group,
+    stopped,
     sweep,
     this_mark,
 )
 from tool_adapters.reports import Reports
+from tool_adapters.spool import Files, Spool, last_line, read
+from tool_adapters.supervised import supervised
 
 DISK_CAP = 64 * 1024 * 1024
-ARTIFACT_CAP = 16 * 1024 * 1024
+EARLY = 64 * 1024  # bytes of what a child printed before its input that are looked at
 _TICK = 0.05
 _PASSED = ("HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "CI")
 
@@ -99,12 +101,10 @@ class ProcessRunner:
         watch: Callable[[str, str], None] | None = None,
         disk_cap: int = DISK_CAP,
     ) -> None:
-        self.spool, self.artifacts, self.graces, self.watch = spool, artifacts, graces, watch
         self.redactor = redactor or Redactor()
-        self.disk_cap = disk_cap
+        self.spool = Spool(spool, artifacts, self.redactor)
+        self.graces, self.watch, self.disk_cap = graces, watch, disk_cap
         self._living: set[_Child] = set()
-        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _drop_leftovers(spool)
         adopt_orphans()
 
     async def run(
@@ -123,115 +123,104 @@ class ProcessRunner:
         reports: Sequence[str] = (),
     ) -> Ran:
         """See ports.Runner. Raises only when the spool itself can't be used (OSError)."""
-        child = _Child(self, tuple(argv), cwd, dict(env), timeout, idle, settle)
-        result: list[Ran] = []
-        failure: list[BaseException] = []
-        over = anyio.Event()
+        child = _Child(self, tuple(argv), cwd, dict(env), _Term(timeout, idle, settle))
 
         def work() -> Ran:
             written = Reports(cwd, reports, self.redactor)
-            with self._spooled(stdin) as files:
+            with self.spool.files(stdin) as files:
                 return replace(child.run(files, cap, keep, redact), reports=written.read())
-
-        async def supervise() -> None:
-            with anyio.CancelScope(shield=True):
-                try:
-                    result.append(await anyio.to_thread.run_sync(work))
-                except BaseException as error:
-                    failure.append(error)
-                finally:
-                    over.set()
 
         self._living.add(child)
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(supervise)
-                try:
-                    await over.wait()
-                except BaseException:
-                    child.stop()
-                    raise
+            return await supervised(work, child.stop)
         finally:
             self._living.discard(child)
-        if failure:
-            raise failure[0]
-        return result[0]
+
+    async def spawn(
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], age: float, cap: int, redact: bool
+    ) -> Spare:
+        """See contracts.spares.Spawner. Raises nothing: what could not be started takes no input."""
+        child = _Child(self, tuple(argv), cwd, dict(env), _Term(age, fed=False))
+        spare = Spare(child)
+
+        def work() -> None:
+            try:
+                with self.spool.files() as files:
+                    ran = child.run(files, cap, False, redact)
+                spare.over.set_result(ran)
+            except OSError as error:  # of the spool; a cold start says it
+                spare.over.set_result(Ran(exit=None, refused=str(error)))
+            except BaseException as error:
+                spare.over.set_exception(error)
+            finally:
+                child.started.set()
+                self._living.discard(child)
+
+        self._living.add(child)
+        # No task of ours lasts from one step to the next, and a process that ends must not wait for it.
+        threading.Thread(target=work, daemon=True).start()
+        return spare
 
     def end_now(self) -> None:
         """Kills every living child and all below it at once: the second interrupt."""
         for child in tuple(self._living):
             child.kill()
 
-    @contextmanager
-    def _spooled(self, stdin: bytes) -> Iterator[_Files]:
-        _drop_leftovers(self.spool)  # again: the controller that we took over from may have died since
-        prefix = f"{os.getpid()}-"
-        paths: list[Path] = []
-        try:
-            streams: list[BinaryIO] = []
-            for suffix in (".in", ".out", ".err"):
-                handle, name = tempfile.mkstemp(suffix, prefix, self.spool)
-                paths.append(Path(name))
-                streams.append(os.fdopen(handle, "r+b", buffering=0))
-            left = memoryview(stdin)
-            while left:  # a disk that fills up takes a part without a word
-                left = left[streams[0].write(left) :]
-            streams[0].seek(0)
-            with streams[0], streams[1], streams[2]:
-                yield _Files(streams[0] if stdin else None, streams[1], streams[2], paths[1])
-        finally:
-            for path in paths:
-                path.unlink(missing_ok=True)
 
-    def captured(self, stream: BinaryIO, cap: int, keep: bool, redact: bool) -> Captured:
-        """What a stream holds, within `cap` bytes."""
-        total = os.fstat(stream.fileno()).st_size
-        artifact = None
-        if keep and total and self.artifacts is not None:
-            artifact = self.artifacts.put(self._window(stream, total, ARTIFACT_CAP, True))
-        return Captured(data=self._window(stream, total, cap, redact), total=total, artifact=artifact)
+class Spare:
+    """contracts.spares.Spare: a child that waits for its standard input in a thread of its own."""
 
-    def _window(self, stream: BinaryIO, total: int, cap: int, redact: bool) -> bytes:
-        clean = self.redactor.redact if redact else bytes
-        if total <= cap:
-            return clean(_read(stream, 0, total))
-        note = b"\n... cut, %d bytes in all ...\n" % total
-        room = max(cap - len(note), 0)
-        front, back = room * 3 // 10, room - room * 3 // 10
-        # More than is kept goes through the filter, so that a secret cut in two is still known.
-        more = self.redactor.overlap
-        head = clean(_read(stream, 0, front + more))[:front]
-        tail = clean(_read(stream, max(total - back - more, 0), back + more))
-        return head + note + tail[len(tail) - min(back, len(tail)) :]
+    def __init__(self, child: _Child) -> None:
+        self._child = child
+        self.over: Future[Ran] = Future()
+
+    async def feed(
+        self,
+        stdin: bytes,
+        *,
+        timeout: float,
+        idle: float | None = None,
+        settle: Settle | None = None,
+        early: Callable[[bytes], bool],
+    ) -> Ran | None:
+        """See contracts.spares.Spare."""
+        term = _Term(timeout, idle, settle)
+        if await anyio.to_thread.run_sync(self._child.take, stdin, term, early):
+            return await supervised(self.over.result, self._child.stop)
+        await self.end()
+        return None
+
+    async def end(self) -> Ran:
+        """See contracts.spares.Spare."""
+        self._child.stop()
+        return await supervised(self.over.result, self._child.stop)
 
 
 @dataclass(frozen=True)
-class _Files:
-    stdin: BinaryIO | None
-    out: BinaryIO
-    err: BinaryIO
-    out_path: Path
+class _Term:
+    """How long a child may go on, from `begun` (monotonic). Not `fed`: it waits for its input."""
+
+    timeout: float
+    idle: float | None = None
+    settle: Settle | None = None
+    fed: bool = True
+    begun: float = field(default_factory=time.monotonic)
 
 
 class _Child:
     """One child from start to sweep; lives in a worker thread."""
 
     def __init__(
-        self,
-        runner: ProcessRunner,
-        argv: tuple[str, ...],
-        cwd: Path,
-        env: dict[str, str],
-        timeout: float,
-        idle: float | None,
-        settle: Settle | None,
+        self, runner: ProcessRunner, argv: tuple[str, ...], cwd: Path, env: dict[str, str], term: _Term
     ) -> None:
-        self._runner, self._argv, self._cwd, self._env = runner, argv, cwd, env
-        self._timeout, self._idle, self._settle = timeout, idle, settle
+        self._runner, self._argv, self._cwd, self._env, self._term = runner, argv, cwd, env, term
         self._marker = CHILD + secrets.token_hex(6)
         self._stop = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd: int | None = None
+        self.started = threading.Event()
+        self._feeding, self._ending = threading.Lock(), False
+        self._out: BinaryIO | None = None
 
     def stop(self) -> None:
         self._stop.set()
@@ -242,15 +231,36 @@ class _Child:
         if process is not None and process.returncode is None:
             kill_tree(process.pid)
 
-    def run(self, files: _Files, cap: int, keep: bool, redact: bool) -> Ran:
-        begun = time.monotonic()
+    def take(self, stdin: bytes, term: _Term, early: Callable[[bytes], bool]) -> bool:
+        """Whether it took its input, and goes on under `term`; the rest of a long one follows."""
+        self.started.wait()
+        process, out = self._process, self._out
+        with self._feeding:
+            if process is None or out is None or process.stdin is None or self._ending or self._stop.is_set():
+                return False
+            if stopped(process.pid) or not early(read(out, 0, EARLY)):
+                return False
+            os.set_blocking(process.stdin.fileno(), False)
+            try:
+                taken = process.stdin.write(stdin) or 0
+            except BrokenPipeError:
+                return False
+            self._term = term
+            threading.Thread(target=_pour, args=(process.stdin, stdin[taken:]), daemon=True).start()
+        return True
+
+    def run(self, files: Files, cap: int, keep: bool, redact: bool) -> Ran:
         refused = self._start(files)
+        self._out = files.out
+        self.started.set()
         if refused is not None:
             return refused
         process = self._process
         assert process is not None
         try:
-            why = self._watch(files, begun)
+            why = self._watch(files)
+            if process.stdin is not None and not self._term.fed:
+                process.stdin.close()
             known = self._end() if why else ()
             survivors = sweep(process.pid, self._marker, self._runner.graces.sweep, known)
             # Reaped last: as long as the child is a zombie, its process group id can't become someone else's.
@@ -258,21 +268,21 @@ class _Child:
         finally:
             if self._pidfd is not None:
                 os.close(self._pidfd)
-        clean = self._runner.redactor.redact_text
+        clean, spool = self._runner.redactor.redact_text, self._runner.spool
         return Ran(
             exit=None if why else (code if code >= 0 else 128 - code),
             signal=-code if code < 0 else None,
-            out=self._runner.captured(files.out, cap, keep, redact),
-            err=self._runner.captured(files.err, cap, keep, redact),
+            out=spool.captured(files.out, cap, keep, redact),
+            err=spool.captured(files.err, cap, keep, redact),
             timed_out=why == "timeout",
             idle=why == "idle",
             flooded=why == "flood",
             settled=why == "settled",
             survivors=tuple(clean(each) for each in survivors),
-            took=time.monotonic() - begun,
+            took=time.monotonic() - self._term.begun,
         )
 
-    def _start(self, files: _Files) -> Ran | None:
+    def _start(self, files: Files) -> Ran | None:
         program = self._argv[0] if self._argv else ""
         if not self._cwd.is_dir():
             return Ran(exit=None, refused=f"the folder {self._cwd} does not exist")
@@ -285,9 +295,10 @@ class _Child:
                 executable=path,
                 cwd=self._cwd,
                 env={**self._env, self._marker: this_mark()},
-                stdin=files.stdin or subprocess.DEVNULL,
+                stdin=(files.stdin or subprocess.DEVNULL) if self._term.fed else subprocess.PIPE,
                 stdout=files.out,
                 stderr=files.err,
+                bufsize=0,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -307,35 +318,44 @@ class _Child:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         return f"{self._argv[0]!r} could not be started: {reason}"
 
-    def _watch(self, files: _Files, begun: float) -> str:
+    def _watch(self, files: Files) -> str:
         """Until the child exits ("") or must be ended (the reason)."""
-        sizes, changed, looked, settled_at = (0, 0), begun, (0, 0), None
+        sizes, changed, looked, settled_at = (0, 0), self._term.begun, (0, 0), None
         while not self._wait(_TICK):
-            now = time.monotonic()
+            now, term = time.monotonic(), self._term
             fresh = (os.fstat(files.out.fileno()).st_size, os.fstat(files.err.fileno()).st_size)
             if fresh != sizes:
                 sizes, changed = fresh, now
-            if self._stop.is_set():
-                return "stopped"
-            if max(sizes) > self._runner.disk_cap:
-                return "flood"
-            if now - begun > self._timeout:
-                return "timeout"
-            if (
-                settled_at is None
-                and self._settle
-                and sizes[0] != looked[0]
-                and self._settle.done(files.out_path)
-            ):
-                settled_at = now
-            if settled_at is not None and self._settle and now - settled_at > self._settle.grace:
-                return "settled"
-            if self._idle is not None and now - changed > self._idle:
-                return "settled" if settled_at is not None else "idle"
-            if self._runner.watch and sizes != looked:
-                self._runner.watch(self._argv[0], _last_line(files.out, sizes[0]))
+            if settled_at is None and term.settle and sizes[0] != looked[0]:
+                settled_at = now if term.settle.done(files.out_path) else None
+            why = self._due(term, now, max(sizes), max(changed, term.begun), settled_at)
+            if why and self._decided(term):
+                return why
+            if self._runner.watch and sizes != looked and term.fed:
+                self._runner.watch(self._argv[0], last_line(files.out, sizes[0]))
             looked = sizes
+        self._decided(self._term)
         return "stopped" if self._stop.is_set() else ""
+
+    def _due(self, term: _Term, now: float, size: int, changed: float, settled_at: float | None) -> str:
+        """Why the child must be ended now; empty when it need not."""
+        if self._stop.is_set():
+            return "stopped"
+        if size > self._runner.disk_cap:
+            return "flood"
+        if now - term.begun > term.timeout:
+            return "timeout"
+        if settled_at is not None and term.settle and now - settled_at > term.settle.grace:
+            return "settled"
+        if term.idle is not None and now - changed > term.idle:
+            return "settled" if settled_at is not None else "idle"
+        return ""
+
+    def _decided(self, term: _Term) -> bool:
+        """Whether `term` still is what it goes by: from here on it takes no input any more."""
+        with self._feeding:
+            self._ending = term is self._term
+            return self._ending
 
     def _wait(self, seconds: float) -> bool:
         """True as soon as the child has exited; where the system allows without reaping it."""
@@ -366,27 +386,9 @@ class _Child:
         return known
 
 
-def _read(stream: BinaryIO, at: int, count: int) -> bytes:
-    pieces = []
-    while count > 0 and (piece := os.pread(stream.fileno(), min(count, 1 << 20), at)):
-        pieces.append(piece)
-        at, count = at + len(piece), count - len(piece)
-    return b"".join(pieces)
-
-
-def _last_line(stream: BinaryIO, size: int) -> str:
-    lines = _read(stream, max(size - 400, 0), 400).decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else ""
-
-
-def _drop_leftovers(spool: Path) -> None:
-    """Raw output of a controller that was killed: removed, once its process is gone."""
-    for path in spool.iterdir():
-        pid = path.name.split("-", 1)[0]
-        if pid.isdigit() and path.suffix in (".in", ".out", ".err"):
-            try:
-                os.kill(int(pid), 0)
-            except ProcessLookupError:
-                path.unlink(missing_ok=True)
-            except OSError:
-                continue
+def _pour(pipe: IO[bytes], left: bytes) -> None:
+    """Writes what is left and closes. Ends with the child, too: then nobody reads any more."""
+    with suppress(OSError), pipe:
+        os.set_blocking(pipe.fileno(), True)
+        while left:
+            left = left[pipe.write(left) :]

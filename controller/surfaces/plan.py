@@ -44,7 +44,7 @@ def plan(task: Path | None, *, agent: str | None, as_json: bool) -> int:
     watch = for_stderr()
     try:
         sole_parent()
-        rig = assemble(loaded, agent=agent, watch=watch)
+        rig = assemble(loaded, agent=agent, watch=watch, steps=1)
         assert isinstance(rig.actions, Tools)
         context = rig.actions.context
         record, entry = wait_for(lambda: _asked(watched(rig), task))

@@ -133,7 +133,7 @@ def _told(task: Path | None, asked: Asked, reporter: Reporter) -> Ended:
     refuse_lost(loaded)
     for where, hint in untouched(loaded):
         raise loaded.error(TEMPLATE, *where, hint=f"write {hint}, then run again")
-    again = partial(_rig, loaded, asked.agent, reporter)
+    again = partial(_rig, loaded, asked.agent, reporter, asked.steps)
     return wait_for(lambda: _worked(again, loaded, path, reporter, options))
 
 
@@ -142,15 +142,15 @@ def unheard() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
+def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines, steps: int | None = None) -> Rig:
     """The rig, telling `reporter` what goes on. Raises ConfigError, with what mends it."""
     sole_parent()
-    return watched(assemble(loaded, agent=agent, watch=reporter))
+    return watched(assemble(loaded, agent=agent, watch=reporter, steps=steps))
 
 
-async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
+async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines, steps: int | None) -> Rig:
     """The rig with `agent`, or with the one of the task's that is to make the next step."""
-    rig = assembled(loaded, agent, reporter)
+    rig = assembled(loaded, agent, reporter, steps)
     if agent is not None or not loaded.task.agent.fallback:
         return rig
     record = await rig.store.load(loaded.task.name)
@@ -159,7 +159,7 @@ async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines) -> Rig:
         return rig
     if close := getattr(rig.store, "close", None):
         close()
-    return assembled(loaded, name, reporter)
+    return assembled(loaded, name, reporter, steps)
 
 
 async def _worked(

@@ -35,6 +35,8 @@ class _Agent:
     async def ask(self, prompt: Prompt) -> AgentReply:
         self._watch.phase("launch", f"{self.profile.name}, prompt {prompt.bytes:,} bytes")
         reply = await self._agent.ask(prompt)
+        for notice in reply.notices:
+            self._watch.note(f"{self.profile.name}: {notice}"[:400])
         if reply.survivors:
             self._watch.note(
                 f"{self.profile.name} left running and ended: {', '.join(reply.survivors)}"[:400]

@@ -52,13 +52,15 @@ def settings(
     """Settings of one agent below `folder`; nothing of this machine but the PATH."""
     more = {name: config.pop(name) for name in ("worktree", "base_dir", "dialect") if name in config}
     dialect = more.pop("dialect", DIALECTS["strict" if kind == "codex" else "merge"])
+    runner = ProcessRunner(
+        folder / "spool", graces=Graces(interrupt=0.3, terminate=0.3, sweep=0.2), disk_cap=20_000_000
+    )
     return AgentSettings(
         name="mine",
         config=AgentConfig(kind=kind, **config),
         dialect=dialect,
-        runner=ProcessRunner(
-            folder / "spool", graces=Graces(interrupt=0.3, terminate=0.3, sweep=0.2), disk_cap=20_000_000
-        ),
+        runner=runner,
+        ahead=runner,
         home=folder / "home",
         cwd=folder / "work",
         environ={"PATH": os.defpath, **environ},

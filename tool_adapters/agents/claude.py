@@ -24,6 +24,7 @@ from contracts.paths import SECRET_FILES
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
+from tool_adapters.agents.ahead import Ahead, Launch, unused
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, claude_credential
@@ -68,6 +69,8 @@ ENVIRONMENT: Mapping[str, str] = {
     # before the prompt, where that stays the same from step to step, and not behind it.
     "CLAUDE_CODE_MODEL_CAPABILITIES": "-mid_conv_system,-per_turn_effort,-context_management",
 }
+# Its output is a stream then, for which the CLI would ask for summaries of the thinking.
+LATE_ENVIRONMENT: Mapping[str, str] = {"CLAUDE_CODE_THINKING_DISPLAY_UPDATES": "0"}
 CLOUD_HINTS: Mapping[str, str] = {
     "bedrock": "`aws sts get-caller-identity` says whose credential it is; the account must have access to the model",
     "vertex": "gcloud auth application-default login",
@@ -96,6 +99,7 @@ class Claude:
         # Draft 2020-12 by name is refused by the CLI; without the name the same schema is taken.
         schema = {key: value for key, value in settings.dialect.schema.items() if key != "$schema"}
         self._schema = orjson.dumps(schema).decode()
+        self._ahead = Ahead(settings, _begins)
 
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
@@ -114,43 +118,57 @@ class Claude:
                 f"agent {settings.name}: `explore: read-only` needs a worktree", hint="use none"
             )
         size = len(self._schema.encode())
-        if size >= SCHEMA_LIMIT:
+        if size >= SCHEMA_LIMIT and not self.settings.starts_ahead:
             raise ConfigError(
                 f"agent {settings.name}: the reply schema has {size:,} bytes; it is an argument of the command "
                 f"line, and more than {SCHEMA_LIMIT:,} are refused there by the system (E2BIG)",
                 hint="allow fewer actions or commands, or shorten the state schema",
             )
-        return list(credential.notices)
+        return [*credential.notices, *unused(settings)]
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
         settings = self.settings
-        folders = Folders(settings)
         try:
             binary, credential = find_binary(settings, "claude", INSTALL), claude_credential(settings)
         except ConfigError as error:
             return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
+        if self.settings.starts_ahead:
+            return await self._ask_late(prompt, binary, credential)
+        folders = Folders(settings)
         folders.make()
         exploring = settings.config.explore == "read-only" and settings.worktree is not None
         cwd = settings.worktree if exploring and settings.worktree else folders.work
-        system = folders.write("system.md", prompt.stable or "Reply by one StructuredOutput call.\n")
-        # A leading `/name` would be a command of the CLI and never reach the model.
-        user = prompt.volatile if prompt.volatile.startswith("=") else "\n" + prompt.volatile
+        system = folders.write("system.md", _system(prompt))
         ran = await start(
             settings,
             self.argv(binary, credential, system),
             cwd=cwd,
             env=self.environment(folders, credential),
-            stdin=user,
+            stdin=_user(prompt),
             final=lambda path: _result(last_line(path)) is not None,
         )
         return self._read(ran, credential)
 
-    async def close(self) -> None:
-        """No spare process is kept."""
+    async def _ask_late(self, prompt: Prompt, binary: Path, credential: Credential) -> AgentReply:
+        """The same with everything of the step on stdin, by the process that waits where there is one."""
+        environment = self.environment(self._ahead.folders, credential)
+        launch = Launch(tuple(self.argv(binary, credential, None)), environment)
+        ran = await self._ahead.run(
+            launch,
+            late_input(_system(prompt), self._schema, _user(prompt)),
+            final=lambda path: _result(last_line(path)) is not None,
+        )
+        reply = self._read(ran, credential)
+        await self._ahead.prepare(launch, reply.cls)
+        return reply.model_copy(update={"notices": self._ahead.said})
 
-    def argv(self, binary: Path, credential: Credential, system: Path) -> list[str]:
-        """The command line, prompt and credential not in it."""
+    async def close(self) -> None:
+        """Ends the process that waits."""
+        await self._ahead.end()
+
+    def argv(self, binary: Path, credential: Credential, system: Path | None) -> list[str]:
+        """The command line, prompt and credential not in it; without `system` neither schema nor system prompt."""
         exploring = self.settings.config.explore == "read-only"
         lean = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
         if (
@@ -163,11 +181,16 @@ class Claude:
             tools = ["--tools", "Read,Grep,Glob", "--permission-mode", "dontAsk", "--settings", deny]
         else:
             tools = ["--tools", ""]
+        if system is None:
+            form = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+        else:
+            given = ["--system-prompt-file", str(system), "--json-schema", self._schema]
+            form = [*given, "--output-format", "json"]
         return [
             *(str(binary), "-p", *lean, "--no-session-persistence", *tools),
             *("--max-turns", str(EXPLORE_TURNS if exploring else 1), "--model", self.model),
             *(("--effort", wanted) if (wanted := effort(self.settings)) else ()),
-            *("--system-prompt-file", str(system), "--json-schema", self._schema, "--output-format", "json"),
+            *form,
         ]
 
     def environment(self, folders: Folders, credential: Credential) -> dict[str, str]:
@@ -176,6 +199,7 @@ class Claude:
         idle = round(config.idle * 1000)
         more = {
             **ENVIRONMENT,
+            **(LATE_ENVIRONMENT if self.settings.starts_ahead else {}),
             "CLAUDE_CONFIG_DIR": str(folders.home / "claude"),
             "API_TIMEOUT_MS": str(idle),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),
@@ -231,6 +255,37 @@ class Claude:
         if config.auth in CLOUD_HINTS:
             return CLOUD_HINTS[config.auth]
         return f"mend the key in {config.api_key_env or config.token_env or 'ANTHROPIC_API_KEY'}"
+
+
+def _system(prompt: Prompt) -> str:
+    return prompt.stable or "Reply by one StructuredOutput call.\n"
+
+
+def _user(prompt: Prompt) -> str:
+    # A leading `/name` would be a command of the CLI and never reach the model.
+    return prompt.volatile if prompt.volatile.startswith("=") else "\n" + prompt.volatile
+
+
+def late_input(system: str, schema: str, user: str) -> str:
+    """What a process that was started without them is told, a line each: how it shall be set up, and the prompt."""
+    setup = {"subtype": "initialize", "jsonSchema": orjson.Fragment(schema), "systemPrompt": _valid(system)}
+    lines: list[JsonObject] = [
+        {"type": "control_request", "request_id": "1", "request": setup},
+        {"type": "user", "message": {"role": "user", "content": _valid(user)}},
+    ]
+    return b"\n".join([*map(orjson.dumps, lines), b""]).decode()
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _begins(data: bytes) -> bool:
+    """Whether this is what the CLI may print before its prompt: events of its own, line by line."""
+    try:
+        return all(orjson.loads(line)["type"] == "system" for line in data.splitlines())
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return False
 
 
 def _result(data: bytes) -> JsonObject | None:

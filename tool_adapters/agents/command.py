@@ -85,6 +85,12 @@ class Command:
                 f"agent {settings.name}: `explore: read-only` is not for kind command",
                 hint="use none or delegate",
             )
+        if config.prespawn:
+            raise ConfigError(
+                f"agent {settings.name}: `prespawn` is not for kind command: nothing says that the program asks for "
+                "nothing before its prompt",
+                hint="remove `prespawn`",
+            )
         missing = [name for name in self._passed() if name not in settings.environ]
         if missing:
             raise ConfigError(

@@ -41,14 +41,20 @@ class Folders:
 
     def __init__(self, settings: AgentSettings) -> None:
         self.home, self.tmp = settings.home.absolute(), settings.home.absolute() / "tmp"
-        self.work = settings.cwd.absolute() / "launch"
+        # A process that waits ahead stands in it for a whole step; another task of this folder may use the agent, too.
+        own = f"-{os.getpid()}" if settings.starts_ahead else ""
+        self.work = settings.cwd.absolute() / f"launch{own}"
 
     def make(self) -> None:
         """Makes them; what an earlier launch left in `work` is removed: an agent keeps no memory there."""
-        for folder in (self.home, self.tmp):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_home()
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True, exist_ok=True)
+
+    def make_home(self) -> None:
+        """Makes those that outlast a launch."""
+        for folder in (self.home, self.tmp):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def write(self, name: str, text: str) -> Path:
         """A file in the home, owner only; the old one is replaced whole."""
@@ -105,9 +111,14 @@ async def start(
         timeout=settings.config.timeout,
         idle=idle,
         cap=cap,
-        settle=Settle(final, GRACE) if final else None,
+        settle=settled(final),
         redact=False,
     )
+
+
+def settled(final: Callable[[Path], bool] | None) -> Settle | None:
+    """When an agent whose final event `final` finds has answered although it lives on."""
+    return Settle(final, GRACE) if final else None
 
 
 def last_line(path: Path, limit: int = 2 * REPLY_CAP) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from contracts.agents import AgentConfig
 from contracts.dialects import Dialect
 from contracts.ports import Runner
+from contracts.spares import Spawner
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class AgentSettings:
     cli       the binary; None: `options: {cli: PATH}` of the task, else found on the caller's PATH.
     base_dir  folder of the task file: relative paths of the task start here.
     worktree  what `explore: read-only` may read, and where `delegate` works in a copy. now: UTC epoch seconds.
+    ahead     starts a process before its prompt is known; None where there is no next launch.
     """
 
     name: str
@@ -37,6 +39,12 @@ class AgentSettings:
     base_dir: Path = Path()
     worktree: Path | None = None
     now: Callable[[], float] = time.time
+    ahead: Spawner | None = None
+
+    @property
+    def starts_ahead(self) -> bool:
+        """Whether the next launch's process is started ahead. Not in the worktree: it would see it as it was before."""
+        return self.config.prespawn and self.config.explore == "none" and self.ahead is not None
 
     def place(self, empty: Path) -> Path:
         """Where the agent is started: in the worktree where it may look at it or edit, else in the `empty` folder."""

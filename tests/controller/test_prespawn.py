@@ -1,0 +1,100 @@
+"""Whole runs by real binaries whose next process is started ahead: they come to the same, and nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.binaries import installed
+from tests.gateway import Gateway
+from tests.suites.crash.agents import Model, prepared
+from tests.suites.crash.stage import SHIP, Template, Victims, Whole, World, finish, living
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left alive is known by /proc")
+SLOW = f"sleep 2; {SHIP}"
+WAITING = "child ship: started 1"  # a command at work: the next step's process waits
+
+
+@pytest.fixture(scope="module")
+def victims() -> Iterator[Victims]:
+    made = Victims()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["claude"])
+def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Template, Template, Gateway]]:
+    """A world whose processes are started as ever, one whose are started ahead, and who answers them."""
+    agent, model = str(request.param), Model()
+    with Gateway(model) as gateway:
+        cold = prepared(tmp_path / "cold", agent, gateway.url)
+        model.task = cold.folder / "repo/task.yaml"
+        yield cold, prepared(tmp_path / "ahead", agent, gateway.url, ahead=True, ship=SLOW), gateway
+
+
+def whole(world: World, victims: Victims) -> Whole:
+    assert victims.run(world.call("run")) == 0, world.said()
+    assert living(world.folder) == []
+    return world.whole()
+
+
+def test_a_run_comes_to_the_same(
+    worlds: tuple[Template, Template, Gateway], victims: Victims, tmp_path: Path
+) -> None:
+    cold, ahead, gateway = worlds
+    expected = whole(cold.world(tmp_path / "one"), victims)
+    before, world = len(gateway.requests), ahead.world(tmp_path / "two")
+    log = world.folder / "log"
+    assert victims.run(world.call("run", log=str(log))) == 0, world.said()
+    assert world.faults(expected) == []
+    launches = len(gateway.requests) - before
+    assert world.starts() == launches == before
+    agent = next(iter(ahead.agents))
+    processes = log.read_text().count(f"child {agent}: started ")
+    assert processes == launches + 1, "each took one prompt; the last had none"
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["waiting", "stopped"])
+@pytest.mark.parametrize("words", [("run",), ("clean",)], ids=["run", "clean"])
+def test_a_killed_controller_leaves_none(
+    worlds: tuple[Template, Template, Gateway],
+    victims: Victims,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    stopped: bool,
+) -> None:
+    cold, ahead, gateway = worlds
+    expected = whole(cold.world(tmp_path / "one"), victims)
+    world = ahead.world(tmp_path / "two")
+    before, log = len(gateway.requests), world.folder / "log"
+    victims.start(world.call("run", log=str(log), at=WAITING, delay=1.0))
+    until = time.monotonic() + 60
+    while not (log.exists() and f"{WAITING}\n" in log.read_text()):
+        assert time.monotonic() < until, world.said()
+        time.sleep(0.01)
+    cli = str(installed()[ahead.use])
+    spares = {pid for pid, line in alive(world) if line.startswith(cli)}
+    assert spares, "a process waits"
+    if stopped:  # it can't see that its input ends
+        for pid in spares:
+            os.kill(pid, signal.SIGSTOP)
+    assert victims.wait() == -signal.SIGKILL
+    assert not stopped or spares <= {pid for pid, _ in alive(world)}, "the control"
+    asked = len(gateway.requests)
+    assert victims.run(world.call(*words)) == 0, world.said()
+    assert not spares & {pid for pid, _ in alive(world)}
+    assert words == ("run",) or len(gateway.requests) == asked
+    assert finish(world, victims)[-1] == 0, world.said()
+    assert world.faults(expected) == []
+    assert world.starts() == len(gateway.requests) - before
+
+
+def alive(world: World) -> list[tuple[int, str]]:
+    """(pid, command line) of what lives in a world."""
+    return [(int(pid), line) for pid, _, line in (each.partition(": ") for each in living(world.folder))]

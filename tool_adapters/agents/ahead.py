@@ -1,0 +1,106 @@
+"""The process of the next step, started before its prompt is known: while the current step acts and verifies. It takes
+one prompt or is ended; whatever becomes of it before that costs nothing, and a process is started as ever."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.ports import Ran
+from contracts.reply import ReplyClass
+from contracts.reply_rules import RULES, Does
+from contracts.spares import Spare
+from tool_adapters.agents.launch import REPLY_CAP, Folders, settled, start
+from tool_adapters.agents.settings import AgentSettings
+
+AGE = 600.0  # seconds after which a process that waits is not trusted any more
+# After any other reply the next launch is later, another agent's, or none.
+GOES_ON = (Does.JUDGE, Does.CORRECT)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a process is started, all but its input. `reads` is a digest of what it reads beside that."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    reads: str = ""
+
+
+def unused(settings: AgentSettings) -> list[str]:
+    """Notices, where the task asks for what can't be."""
+    config = settings.config
+    if not config.prespawn or config.explore == "none":
+        return []
+    return [f"agent {settings.name}: `prespawn` does nothing with `explore: {config.explore}`"]
+
+
+class Ahead:
+    """Starts the processes of one agent, ahead where its task says `prespawn`. `early` judges what a process printed
+    before its prompt: False, and it is not used. `said` holds what the last launch is to be told of."""
+
+    def __init__(
+        self, settings: AgentSettings, early: Callable[[bytes], bool] = lambda data: not data
+    ) -> None:
+        self._settings, self._early = settings, early
+        self._waiting: tuple[Launch, Spare] | None = None
+        self.folders = Folders(settings)
+        self.said: tuple[str, ...] = ()
+
+    async def run(
+        self,
+        launch: Launch,
+        stdin: str,
+        *,
+        idle: float | None = None,
+        final: Callable[[Path], bool] | None = None,
+    ) -> Ran:
+        """As `launch.start`, by the process that waits where it was started as `launch` says."""
+        (known, spare), self._waiting, self.said = self._waiting or (None, None), None, ()
+        if spare is not None and known == launch:
+            ran = await spare.feed(
+                stdin.encode("utf-8", "replace"),
+                timeout=self._settings.config.timeout,
+                idle=idle,
+                settle=settled(final),
+                early=self._early,
+            )
+            if ran is not None:
+                return ran
+            self.said = ("the process started ahead could not be used: another one was started",)
+        elif spare is not None:
+            await spare.end()
+        self.folders.make()
+        return await start(
+            self._settings,
+            launch.argv,
+            cwd=self.folders.work,
+            env=launch.env,
+            stdin=stdin,
+            idle=idle,
+            final=final,
+        )
+
+    async def prepare(self, launch: Launch, after: ReplyClass) -> None:
+        """Starts the next one, where a launch is likely to follow a reply of this class."""
+        spawner = self._settings.ahead
+        if spawner is None or not self._settings.starts_ahead or RULES[after].does not in GOES_ON:
+            return
+        try:
+            self.folders.make()
+        except OSError:  # the reply is paid for: whatever is wrong here is said by the next launch
+            return
+        spare = await spawner.spawn(
+            launch.argv, cwd=self.folders.work, env=launch.env, age=AGE, cap=REPLY_CAP, redact=False
+        )
+        self._waiting = launch, spare
+
+    async def end(self) -> None:
+        """Ends the process that waits."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            await waiting[1].end()
+        if self._settings.starts_ahead:
+            shutil.rmtree(self.folders.work, ignore_errors=True)
