@@ -9,7 +9,7 @@ from typing import Any
 from tests.bench.report import report
 from tests.bench.skillexec import experiments
 
-NAMES = ("horizon", "noise", "drift", "budget", "misreading", "long")
+NAMES = ("horizon", "noise", "drift", "budget", "misreading", "long", "repository")
 
 
 def measured(names: list[str], quick: bool) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def measured(names: list[str], quick: bool) -> dict[str, Any]:
             experiments.long((50, 200) if quick else (50, 200, 1000, 5000), 10)
             | experiments.long((50, 200) if quick else (50, 200, 1000, 5000), experiments.SHELVES)
         ),
+        "repository": lambda: experiments.looked_after((20,) if quick else (10, 25, 50, 100), seeds),
     }
     return {f"{name}: {key}": value for name in names for key, value in makers[name]().items()}
 

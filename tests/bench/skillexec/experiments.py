@@ -12,23 +12,23 @@ from typing import Any
 import anyio
 
 from tests.bench.report import say
-from tests.bench.skillexec import warehouse
-from tests.bench.skillexec.episode import Event, Outcome
-from tests.bench.skillexec.figures import Sized, exponent, told
+from tests.bench.skillexec import repository, warehouse
+from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE, Domain
+from tests.bench.skillexec.episode import Outcome, World
+from tests.bench.skillexec.figures import Sized, exponent, over, told
 from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
 from tests.bench.skillexec.play import play
-from tests.bench.skillexec.readers import Perfect, Reader, misreading
+from tests.bench.skillexec.readers import Perfect, Reader
 from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState, Stateful, Window
 from tests.bench.skillexec.tokens import tokens
 from tests.bench.skillexec.warehouse import SEEDS, SHELVES, Warehouse
 
-RULES = warehouse.RULES.format(last=SHELVES - 1)
-RIVALS: dict[str, Callable[[], Runtime]] = {
-    "prompt": lambda: Prompt(RULES),
-    "memory": lambda: Memory(RULES),
-    "stateful": lambda: Stateful(RULES),
-    "skill.state": lambda: SkillState(RULES),
+RIVALS: dict[str, Callable[[Domain], Runtime]] = {
+    "prompt": Prompt,
+    "memory": Memory,
+    "stateful": Stateful,
+    "skill.state": SkillState,
 }
 OURS = ("ours, paper", "ours, full")
 EVERYBODY = (*RIVALS, *OURS)
@@ -40,18 +40,26 @@ def quiet(at: int) -> list[str]:
 
 
 def episode(
-    runtime: str | Runtime, events: list[Event], reader: Reader, noise: Noise = quiet, shelves: int = SHELVES
+    runtime: str | Runtime,
+    world: World,
+    domain: Domain = WAREHOUSE,
+    reader: Reader | None = None,
+    noise: Noise = quiet,
 ) -> Outcome:
-    """One episode by one runtime."""
-    world = Warehouse(events, shelves)
+    """One episode by one runtime; the perfect reader unless another is given."""
+    reader = reader or Perfect(domain.books)
     if not isinstance(runtime, str):
         return play(world, runtime, reader, noise)
     if runtime in RIVALS:
-        return play(world, RIVALS[runtime](), reader, noise)
+        return play(world, RIVALS[runtime](domain), reader, noise)
     with tempfile.TemporaryDirectory() as folder:
         layout = runtime.partition(", ")[2]
-        rig, around = rig_of(Path(folder) / "run", world, reader, RULES, layout=layout, noise=noise)
+        rig, around = rig_of(Path(folder) / "run", world, reader, domain, layout=layout, noise=noise)
         return anyio.run(play_ours, rig, around)
+
+
+def stored(seed: int, length: int, shelves: int = SHELVES) -> Warehouse:
+    return Warehouse(warehouse.events(seed, length, shelves), shelves)
 
 
 def horizon(lengths: Iterable[int], seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
@@ -61,7 +69,7 @@ def horizon(lengths: Iterable[int], seeds: Iterable[int] = SEEDS) -> dict[str, A
     for runtime in EVERYBODY:
         totals = []
         for length in lengths:
-            cell = [Sized.of(episode(runtime, warehouse.events(seed, length), Perfect())) for seed in seeds]
+            cell = [Sized.of(episode(runtime, stored(seed, length))) for seed in seeds]
             found[f"{runtime}, T={length}"] = told(cell)
             totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
             say(f"horizon: {runtime}, T={length}: {told(cell)['score, strict']}")
@@ -78,7 +86,7 @@ def noisy(levels: Iterable[int], length: int = 50, seeds: Iterable[int] = SEEDS)
             cell = []
             for seed in seeds:
                 noise = partial(telemetry, seed, lines=lines)
-                cell.append(Sized.of(episode(runtime, warehouse.events(seed, length), Perfect(), noise)))
+                cell.append(Sized.of(episode(runtime, stored(seed, length), noise=noise)))
             found[f"{runtime}, noise={lines}"] = told(cell)
         say(f"noise: {runtime}")
     return found
@@ -93,7 +101,7 @@ def drift(seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
                 steps = []
                 for seed in seeds:
                     listed = warehouse.drifted(kind, seed, alert=alert)
-                    steps.append(warehouse.recovery(listed, episode(runtime, listed, Perfect()).strict))
+                    steps.append(warehouse.recovery(listed, episode(runtime, Warehouse(listed)).strict))
                 found[f"{kind}, {'alert' if alert else 'no alert'}, {runtime}"] = steps
         say(f"drift: {kind}")
     return found
@@ -107,14 +115,12 @@ def budgeted(
     lengths, seeds = list(lengths), list(seeds)
     for budget in budgets:
         makers: dict[str, Callable[[], Runtime]] = {
-            "window": lambda budget=budget: Window(RULES, budget, tokens),  # type: ignore[misc]
-            "summary": lambda budget=budget: Memory(RULES, budget, tokens),  # type: ignore[misc]
+            "window": lambda budget=budget: Window(WAREHOUSE, budget, tokens),  # type: ignore[misc]
+            "summary": lambda budget=budget: Memory(WAREHOUSE, budget, tokens),  # type: ignore[misc]
         }
         for name, make in makers.items():
             for length in lengths:
-                cell = [
-                    Sized.of(episode(make(), warehouse.events(seed, length), Perfect())) for seed in seeds
-                ]
+                cell = [Sized.of(episode(make(), stored(seed, length))) for seed in seeds]
                 found[f"{name}, budget={budget}, T={length}"] = told(cell)
             say(f"budget: {name} at {budget}")
     return found
@@ -131,7 +137,7 @@ def misread(
         for length in lengths:
             for runtime in ("prompt", "memory", "skill.state", "ours, paper"):
                 cell = [
-                    Sized.of(episode(runtime, warehouse.events(seed, length), misreading(rate, seed)))
+                    Sized.of(episode(runtime, stored(seed, length), reader=Perfect(rate=rate, seed=seed)))
                     for seed in seeds
                 ]
                 found[f"{runtime}, misread={rate}, T={length}"] = told(cell)["score, strict"]
@@ -145,14 +151,32 @@ def long(lengths: Iterable[int], shelves: int, seeds: Iterable[int] = SEEDS[:1])
     lengths, seeds = list(lengths), list(seeds)
     totals = []
     for length in lengths:
-        cell = [
-            Sized.of(
-                episode("ours, paper", warehouse.events(seed, length, shelves), Perfect(), shelves=shelves)
-            )
-            for seed in seeds
-        ]
+        cell = [Sized.of(episode("ours, paper", stored(seed, length, shelves))) for seed in seeds]
         found[f"T={length}, {shelves} shelves"] = told(cell)
         totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
         say(f"long: T={length}, {shelves} shelves: {told(cell)['tokens a prompt, o200k']}")
     found[f"growth exponent, {shelves} shelves"] = exponent(lengths, totals)
+    return found
+
+
+def looked_after(lengths: Iterable[int], seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
+    """The repository: information and cost by the number of events, and features merged on a CI that said something."""
+    found: dict[str, Any] = {}
+    lengths, seeds = list(lengths), list(seeds)
+    for runtime in EVERYBODY:
+        for length in lengths:
+            worlds = [repository.Repository(*repository.events(seed, length)) for seed in seeds]
+            cell = [Sized.of(episode(runtime, world, REPOSITORY)) for world in worlds]
+            found[f"{runtime}, T={length}"] = told(cell)
+            found[f"{runtime}, T={length}, delivered"] = over(world.delivered() for world in worlds)
+        say(f"repository: {runtime}")
+    for kind in repository.DRIFTS:
+        for runtime in EVERYBODY:
+            steps = []
+            for seed in seeds:
+                listed, features = repository.drifted(kind, seed)
+                outcome = episode(runtime, repository.Repository(listed, features), REPOSITORY)
+                steps.append(repository.recovery(listed, outcome.strict))
+            found[f"{kind}, {runtime}"] = steps
+        say(f"repository drift: {kind}")
     return found

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from contracts.actions import ActionCall, ActionResult, ActionSpec, Block, Probed, closed
+from contracts.actions import ActionCall, ActionResult, ActionSpec, Block, Probed
 from contracts.charter import Charter
 from contracts.dialects import compile_dialect
 from contracts.explain import Checker
@@ -30,6 +30,7 @@ from controller.step import step
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
+from tests.bench.skillexec.domains import Domain
 from tests.bench.skillexec.episode import Fed, Outcome, Turn, World, observed
 from tests.bench.skillexec.readers import Reader
 
@@ -48,35 +49,6 @@ checks:
   - {{name: done, role: goal, run: [/bin/false]}}
 budgets: {{steps: 100000, tokens: 100000000000, rejections: 3}}
 """
-ITEM = {"type": "string", "pattern": "^item_[0-9]{1,6}$", "maxLength": 11}
-SHELF = {"type": "string", "pattern": "^shelf_[0-9]{1,3}$", "maxLength": 9}
-WAREHOUSE = tuple(
-    ActionSpec(name, closed(args, tuple(args)), said, effect, example=example)
-    for name, args, said, effect, example in (
-        (
-            "store",
-            {"item": ITEM, "to": SHELF},
-            "put an item on a shelf",
-            "outside",
-            '{"item":"item_1","to":"shelf_0"}',
-        ),
-        (
-            "ship",
-            {"item": ITEM, "from": SHELF},
-            "send an item out",
-            "outside",
-            '{"item":"item_1","from":"shelf_0"}',
-        ),
-        (
-            "move",
-            {"item": ITEM, "from": SHELF, "to": SHELF},
-            "take an item elsewhere",
-            "outside",
-            '{"item":"item_1","from":"shelf_0","to":"shelf_2"}',
-        ),
-        ("stay", {}, "nothing is to be done", "none", "{}"),
-    )
-)
 
 
 class Events:
@@ -84,8 +56,8 @@ class Events:
 
     name, when = "books", ("step",)
 
-    def __init__(self, world: World, noise: Callable[[int], list[str]]) -> None:
-        self.world, self.noise, self.at = world, noise, 0
+    def __init__(self, world: World, domain: Domain, noise: Callable[[int], list[str]]) -> None:
+        self.world, self.domain, self.noise, self.at = world, domain, noise, 0
         self.turns: list[Turn] = []
         self.fed: list[Fed] = []
 
@@ -94,8 +66,7 @@ class Events:
         return observed(fed, self.world.events[self.at], self.noise(self.at))
 
     def act(self, tool: str, args: dict[str, Any]) -> Fed:
-        verb = "Wait" if tool == "stay" else tool.capitalize()
-        fed = self.world.act(self.at, " ".join([verb, *map(str, args.values())]))
+        fed = self.world.act(self.at, " ".join([self.domain.verbs[tool], *map(str, args.values())]))
         self.fed.append(fed)
         self.at += 1
         if self.at < len(self.world.events):
@@ -203,19 +174,24 @@ class Answering:
 
 
 def rig_of(
-    folder: Path, world: World, reader: Reader, rules: str, *, layout: str = "paper", mode: str = "staged",
-    specs: tuple[ActionSpec, ...] = WAREHOUSE, schema: str = "warehouse",
+    folder: Path,
+    world: World,
+    reader: Reader,
+    domain: Domain,
+    *,
+    layout: str = "paper",
+    mode: str = "staged",
     noise: Callable[[int], list[str]] = lambda at: [],
-) -> tuple[Rig, Events]:  # fmt: skip
+) -> tuple[Rig, Events]:
     """A rig around the environment, and the environment as its ports."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "task.yaml").write_text(TASK.format(layout=layout, mode=mode))
     law = charter(read_task(folder / "task.yaml"))
-    state = StateSchema.builtin(schema)
+    state, specs = StateSchema.builtin(domain.schema), domain.specs
     law = replace(
         law,
         intent=IntentContract.from_goal(law.task.goal or ""),
-        skill=rules,
+        skill=domain.rules,
         schema=state,
         schemas={state.version: state},
         specs=specs,
@@ -223,7 +199,7 @@ def rig_of(
         dialect=compile_dialect("merge", state, specs),
         checkers={spec.name: Checker(spec.args) for spec in specs},
     )
-    events = Events(world, noise)
+    events = Events(world, domain, noise)
     world.happen(0)
     rig = Rig(
         task=law,

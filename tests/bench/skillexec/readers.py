@@ -10,13 +10,26 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
-from tests.bench.skillexec.books import Books
+from tests.bench.skillexec.books import Shelves
 from tests.bench.skillexec.episode import NOISE
 
-Edit = Callable[[list[str]], list[str]]
+T = TypeVar("T")
+State = dict[str, dict[str, Any]]
+
+
+class Books(Protocol):
+    """What a reader makes of the sentences that it reads, in one environment. `state` is what it knows, as the state of
+    a run shows it: a field, an id, a value."""
+
+    state: State
+
+    def take(self, lines: Iterable[str]) -> None: ...
+    def answer(self, event: str) -> str: ...
+    def done(self, action: str) -> None: ...
+    def call(self, action: str) -> dict[str, Any]: ...
 
 
 class Reader(Protocol):
@@ -46,91 +59,69 @@ def _plain(text: str) -> list[str]:
 
 
 class Perfect:
-    """Reads every template of this bench and the product's own prompt. `lost`: facts that it does not take in."""
+    """Reads every template of this bench and the product's own prompt. `rate`: the share of facts that it overlooks."""
 
-    def __init__(self, lost: Edit | None = None) -> None:
-        self._lost = lost or (lambda lines: lines)
+    def __init__(self, books: Callable[[State], Books] = Shelves, rate: float = 0.0, seed: int = 0) -> None:
+        self._books, self._rate, self._rng = books, rate, random.Random(seed)
 
     def reply(self, prompt: str) -> str:
         if prompt.startswith("=== "):
             return self._transition(prompt)
-        if "state_patch" in prompt:
-            return self._patch(prompt)
-        before, books = self._read(prompt)
-        lines = observation(prompt)
-        action = self._decide(books, lines)
-        if "StateUpdate:" in prompt:
-            update = json.dumps(_changes(before, books))
-            return f"{_thought(lines[-1])}\nStateUpdate: {update}\nAction: {action}"
-        return f"{_thought(lines[-1])}\nAction: {action}"
-
-    def _read(self, prompt: str) -> tuple[Books, Books]:
-        """(what the shown state says, what all of the prompt says): state, summary, history, newest observation."""
         found = re.search(r"^State: (\{.*\})$", prompt, re.MULTILINE)
-        before = self._state(json.loads(found[1]).get("inventory", {}) if found else {})
-        books = Books(dict(before.shelves))
-        books.take(self._lost(_plain(prompt.partition("\n\n")[2])))  # the rules come first
-        return before, books
-
-    def _state(self, inventory: dict[str, str]) -> Books:
-        """A state's entries are facts like others: each may be overlooked."""
-        books = Books()
-        books.take(self._lost([f"Stored {item} on {shelf}." for shelf, item in inventory.items()]))
-        return books
-
-    def _decide(self, books: Books, lines: list[str]) -> str:
-        action = books.answer(lines[-1].strip())
+        before = self._overlooking(json.loads(found[1]) if found else {})
+        # Who is shown all of the history needs no state; a history on top of it would be told twice.
+        books = self._books({} if "\nHistory:\n" in prompt else _copy(before))
+        books.take(self._seen(_plain(prompt.partition("\n\n")[2])))  # the rules come first
+        event = observation(prompt)[-1].strip()
+        action = books.answer(event)
         books.done(action)
-        return action
-
-    def _patch(self, prompt: str) -> str:
-        """The paper's form: one fenced JSON object, the action a sentence."""
-        before, books = self._read(prompt)
-        lines = observation(prompt)
-        action = self._decide(books, lines)
-        said = {"state_patch": _changes(before, books), "action": action}
-        return f"{_thought(lines[-1])}\n```json\n{json.dumps(said)}\n```"
+        patch = changes(before, books.state)
+        if "state_patch" in prompt:
+            said = json.dumps({"state_patch": patch, "action": action})
+            return f"{_thought(event)}\n```json\n{said}\n```"
+        update = f"\nStateUpdate: {json.dumps(patch)}" if "StateUpdate:" in prompt else ""
+        return f"{_thought(event)}{update}\nAction: {action}"
 
     def _transition(self, prompt: str) -> str:
-        """The product's prompt, and its reply: one canonical transition."""
-        state = prompt.partition("=== STATE ===\n")[2].partition("\n=== ")[0]
-        found = re.search(r"^inventory: (\{.*\})$", state, re.MULTILINE)
-        before = self._state(json.loads(found[1]) if found else {})
-        books = Books(dict(before.shelves))
-        told = prompt.partition("=== AUTHORITIES ===\n")[2].partition("\n=== ")[0]
-        tail = prompt.partition("=== OBSERVATION ===\n")[2].partition("\n=== ")[0]
-        newer = prompt.partition("=== CORRECTION ===\n")[2].partition("\n=== ")[0]
-        lines = _plain(tail) + _plain(
-            newer
-        )  # where an action was refused, the next event comes with the correction
-        books.take(self._lost(_plain(told) + lines))
-        verb, *args = self._decide(books, lines).split()
-        names = {
-            "Store": ("item", "to"),
-            "Ship": ("item", "from"),
-            "Move": ("item", "from", "to"),
-            "Wait": (),
-        }
-        tool = "stay" if verb == "Wait" else verb.lower()
-        call: dict[str, Any] = {"tool": tool, "args": dict(zip(names[verb], args, strict=True))}
-        return json.dumps({"state_patch": _changes(before, books), "action": call})
+        """The product's prompt, and its reply: one canonical transition. Where an action was refused, the next event
+        comes with the correction."""
+        shown = re.findall(r"^([a-z_]+): (\{.*\})$", _section(prompt, "STATE"), re.MULTILINE)
+        before = self._overlooking({field: json.loads(text) for field, text in shown})
+        books = self._books(_copy(before))
+        lines = _plain(_section(prompt, "OBSERVATION")) + _plain(_section(prompt, "CORRECTION"))
+        books.take(self._seen(_plain(_section(prompt, "AUTHORITIES")) + lines))
+        action = books.answer(lines[-1].strip())
+        books.done(action)
+        return json.dumps({"state_patch": changes(before, books.state), "action": books.call(action)})
+
+    def _seen(self, facts: list[T]) -> list[T]:
+        return [fact for fact in facts if self._rng.random() >= self._rate]
+
+    def _overlooking(self, state: State) -> State:
+        """A state's entries are facts like others: each may be overlooked."""
+        return {field: dict(self._seen(list(entries.items()))) for field, entries in state.items()}
 
 
-def _changes(before: Books, after: Books) -> dict[str, Any]:
-    """The merge patch from one inventory to the other."""
-    inventory: dict[str, str | None] = {
-        shelf: item for shelf, item in after.shelves.items() if before.shelves.get(shelf) != item
-    }
-    inventory |= {shelf: None for shelf in before.shelves if shelf not in after.shelves}
-    return {"inventory": inventory} if inventory else {}
+def _section(prompt: str, name: str) -> str:
+    return prompt.partition(f"=== {name} ===\n")[2].partition("\n=== ")[0]
+
+
+def _copy(state: State) -> State:
+    return {field: dict(entries) for field, entries in state.items()}
+
+
+def changes(before: State, after: State) -> dict[str, Any]:
+    """The merge patch from one state to the other."""
+    patch: dict[str, Any] = {}
+    for field, entries in after.items():
+        old = before.get(field, {})
+        new = {id: value for id, value in entries.items() if old.get(id) != value}
+        new |= {id: None for id in old if id not in entries}
+        if new:
+            patch[field] = new
+    return patch
 
 
 def _thought(event: str) -> str:
     """About as many words as a model's short reasoning has: replies differ between runtimes by their form alone."""
     return f"Thought: the event is {event.strip()!r}. The rules say what to do; nothing else has changed that matters."
-
-
-def misreading(rate: float, seed: int) -> Perfect:
-    """A reader that overlooks each line with facts with probability `rate`."""
-    rng = random.Random(seed)
-    return Perfect(lambda lines: [line for line in lines if rng.random() >= rate])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from contracts.merge import merge
+from tests.bench.skillexec.domains import Domain
 from tests.bench.skillexec.episode import Turn
 
 Count = Callable[[str], int]
@@ -36,8 +37,8 @@ class Prompt:
 
     ASK = "Reply by one line `Thought: …` and one line `Action: …`."
 
-    def __init__(self, rules: str) -> None:
-        self.rules = rules
+    def __init__(self, domain: Domain) -> None:
+        self.domain, self.rules = domain, domain.rules
         self.turns: list[str] = []
 
     def prompt(self, observation: str) -> str:
@@ -60,8 +61,8 @@ class Prompt:
 class Window(Prompt):
     """The newest turns that fit a budget of tokens, the rest is dropped."""
 
-    def __init__(self, rules: str, budget: int, count: Count) -> None:
-        super().__init__(rules)
+    def __init__(self, domain: Domain, budget: int, count: Count) -> None:
+        super().__init__(domain)
         self._budget, self._count = budget, count
 
     def _before(self) -> str:
@@ -79,10 +80,8 @@ class Memory(Prompt):
     """A summary of what is older than the newest turns. It is made every `EVERY` turns; here by a log that drops what
     asks for nothing any more, which a model's summary would do at best. `budget` caps it: the oldest lines go."""
 
-    KEPT = re.compile(r"^(Stored|Shipped|Moved|Audit:|Barcode update:|Notice:) ?.*$")
-
-    def __init__(self, rules: str, budget: int | None = None, count: Count = len) -> None:
-        super().__init__(rules)
+    def __init__(self, domain: Domain, budget: int | None = None, count: Count = len) -> None:
+        super().__init__(domain)
         self._budget, self._count = budget, count
         self._summary: list[str] = []
         self._taken = 0
@@ -91,7 +90,7 @@ class Memory(Prompt):
         due = len(self.turns) - WINDOW
         if due - self._taken >= EVERY or self._budget is not None:
             for turn in self.turns[self._taken : max(due, 0)]:
-                self._summary += [line for line in turn.splitlines() if self.KEPT.match(line)]
+                self._summary += [line for line in turn.splitlines() if self.domain.kept.fullmatch(line)]
             self._taken = max(due, self._taken, 0)
         recent = "".join(self.turns[self._taken :])
         lines = self._summary
@@ -113,9 +112,9 @@ class Stateful(Prompt):
     ASK = "Reply by one line `Thought: …`, one line `StateUpdate: {JSON merge patch of the state}` and one `Action: …`."
     UPDATE = re.compile(r"^StateUpdate: (\{.*\})$", re.MULTILINE)
 
-    def __init__(self, rules: str) -> None:
-        super().__init__(rules)
-        self.state: dict[str, Any] = {"inventory": {}}
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        self.state: dict[str, Any] = {field: {} for field in domain.state}
 
     def _text(self, before: str) -> str:
         history = f"History:\n{before}" if before else ""
@@ -140,9 +139,9 @@ class SkillState:
     )
     FENCED = re.compile(r"```json\n(.*?)\n```", re.DOTALL)
 
-    def __init__(self, rules: str) -> None:
-        self.rules = rules
-        self.state: dict[str, Any] = {"inventory": {}}
+    def __init__(self, domain: Domain) -> None:
+        self.rules = domain.rules
+        self.state: dict[str, Any] = {field: {} for field in domain.state}
 
     def prompt(self, observation: str) -> str:
         state = f"State: {json.dumps(self.state)}"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.bench.skillexec import books, readers, warehouse
+from tests.bench.skillexec import books, readers, repository, warehouse
+from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE
 from tests.bench.skillexec.episode import NOISE, Event
-from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, RULES, episode
+from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, episode, stored
 from tests.bench.skillexec.figures import exponent
 from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
-from tests.bench.skillexec.readers import Perfect, misreading
+from tests.bench.skillexec.readers import Perfect
 from tests.bench.skillexec.runtimes import Memory, Window
 from tests.bench.skillexec.tokens import tokens, weighted
 from tests.bench.skillexec.warehouse import SEEDS, Warehouse
@@ -28,6 +30,12 @@ def test_events_are_those_that_were_frozen() -> None:
     made |= {
         f"{kind}, seed {seed}": warehouse.digest(warehouse.drifted(kind, seed))
         for kind in warehouse.DRIFTS
+        for seed in SEEDS
+    }
+    made |= {f"repository, seed {seed}": warehouse.digest(repository.events(seed, 200)[0]) for seed in SEEDS}
+    made |= {
+        f"{kind}, seed {seed}": warehouse.digest(repository.drifted(kind, seed)[0])
+        for kind in repository.DRIFTS
         for seed in SEEDS
     }
     assert made == GOLDEN
@@ -67,7 +75,7 @@ def test_a_wrong_action_is_seen_in_score_and_world() -> None:
 
 @pytest.mark.parametrize("runtime", EVERYBODY)
 def test_a_perfect_reader_finds_all_it_needs(runtime: str) -> None:
-    outcome = episode(runtime, warehouse.events(43, 20), Perfect(), lambda at: telemetry(43, at, 3))
+    outcome = episode(runtime, stored(43, 20), noise=lambda at: telemetry(43, at, 3))
     assert outcome.score() == outcome.score(strict=False) == 1.0
     assert outcome.desync is None and outcome.rejected == outcome.unparsed == outcome.retried == 0
     assert len(outcome.turns) == 20 and NOISE in outcome.turns[-1].prompt
@@ -89,8 +97,8 @@ def test_control_a_reader_whose_line_is_cut_out_goes_wrong(runtime: str) -> None
             ]
             return super().reply("\n".join(kept) + "\n")
 
-    assert episode(runtime, listed, Perfect()).strict == [True, True]
-    assert episode(runtime, listed, Blind()).strict != [True, True]
+    assert episode(runtime, Warehouse(listed)).strict == [True, True]
+    assert episode(runtime, Warehouse(listed), reader=Blind()).strict != [True, True]
 
 
 def test_readers_know_nothing_of_the_environment() -> None:
@@ -108,7 +116,7 @@ def test_readers_know_nothing_of_the_environment() -> None:
 @pytest.mark.parametrize("runtime", ["prompt", "skill.state", "ours, paper"])
 def test_what_is_announced_is_recovered_from_at_once(kind: str, runtime: str) -> None:
     listed = warehouse.drifted(kind, 44)
-    steps = warehouse.recovery(listed, episode(runtime, listed, Perfect()).strict)
+    steps = warehouse.recovery(listed, episode(runtime, Warehouse(listed)).strict)
     assert steps == (0 if kind in warehouse.RECOVERABLE else None), (
         "a cancelled order is announced too late for anybody"
     )
@@ -117,21 +125,20 @@ def test_what_is_announced_is_recovered_from_at_once(kind: str, runtime: str) ->
 def test_who_reads_the_authority_ships_no_cancelled_order() -> None:
     for seed in SEEDS[:2]:
         listed = warehouse.drifted("cancelled", seed)
-        outcome = episode("ours, full", listed, Perfect())
+        outcome = episode("ours, full", Warehouse(listed))
         assert warehouse.recovery(listed, outcome.strict) == 0 and outcome.score() == 1.0
 
 
 @pytest.mark.parametrize("kind", warehouse.RECOVERABLE)
 def test_drift_that_nobody_is_told_of_is_not_guessed(kind: str) -> None:
     listed = warehouse.drifted(kind, 45, alert=False)
-    assert episode("skill.state", listed, Perfect()).score() < 1.0
+    assert episode("skill.state", Warehouse(listed)).score() < 1.0
 
 
 def test_a_budget_makes_a_window_and_a_summary_lose() -> None:
-    events = warehouse.events(44, 60)
-    for small, large in ((Window(RULES, 475, tokens), Window(RULES, 50_000, tokens)),
-                         (Memory(RULES, 475, tokens), Memory(RULES, 50_000, tokens))):  # fmt: skip
-        lost, kept = episode(small, events, Perfect()), episode(large, events, Perfect())
+    for small, large in ((Window(WAREHOUSE, 475, tokens), Window(WAREHOUSE, 50_000, tokens)),
+                         (Memory(WAREHOUSE, 475, tokens), Memory(WAREHOUSE, 50_000, tokens))):  # fmt: skip
+        lost, kept = episode(small, stored(44, 60)), episode(large, stored(44, 60))
         assert lost.score() < 0.8 and kept.score() == 1.0
         assert max(tokens(turn.prompt) for turn in lost.turns) <= 475 + 8, (
             "the budget is that of the whole prompt"
@@ -139,9 +146,11 @@ def test_a_budget_makes_a_window_and_a_summary_lose() -> None:
 
 
 def test_who_overlooks_much_scores_less() -> None:
-    events = warehouse.events(42, 60)
     for runtime in ("prompt", "skill.state"):
-        scores = [episode(runtime, events, misreading(rate, 1)).score() for rate in (0.0, 0.05, 0.5)]
+        scores = [
+            episode(runtime, stored(42, 60), reader=Perfect(rate=rate, seed=1)).score()
+            for rate in (0.0, 0.05, 0.5)
+        ]
         assert scores[0] == 1.0 and scores[2] < scores[1] <= 1.0
 
 
@@ -154,7 +163,7 @@ def test_a_reply_that_is_none_is_asked_again_and_counted() -> None:
             return "Well." if self.said % 3 == 1 else super().reply(prompt)
 
     for runtime in RIVALS:
-        outcome = episode(runtime, warehouse.events(42, 10), Stutters())
+        outcome = episode(runtime, stored(42, 10), reader=Stutters())
         assert outcome.score() == 1.0 and outcome.retried == len(outcome.turns) - 10 > 0
 
 
@@ -173,7 +182,7 @@ def test_ours_takes_a_refused_action_as_evidence_and_keeps_the_state(tmp_path: P
                 lie | {"action": {"tool": "ship", "args": {"item": "item_77", "from": "shelf_9"}}}
             )
 
-    rig, around = rig_of(tmp_path / "run", Warehouse(warehouse.events(42, 8)), Wrong(), RULES)
+    rig, around = rig_of(tmp_path / "run", Warehouse(warehouse.events(42, 8)), Wrong(), WAREHOUSE)
     outcome = anyio.run(play_ours, rig, around)
     assert outcome.rejected == 1 and outcome.strict[1] is False
     assert "item_77" not in outcome.turns[-1].prompt.partition("=== STATE ===")[2].partition("===")[0]
@@ -184,3 +193,45 @@ def test_costs_are_counted_as_they_are() -> None:
     same = "a long text that is the same " * 20
     assert weighted([same, same]) == pytest.approx(tokens(same) * 1.1)
     assert exponent([10, 100, 1000], [5 * t**2 for t in (10, 100, 1000)]) == 2.0
+
+
+# ---- the repository ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_repository_s_own_actions_are_always_right(seed: int) -> None:
+    listed, features = repository.events(seed, 300)
+    world = repository.Repository(listed, features)
+    for at, event in enumerate(listed):
+        world.happen(at)
+        fed = world.act(at, event.gold)
+        assert fed.accepted and fed.strict and world.right(), (event, fed)
+    assert world.real.broken == 0 and world.delivered() > 0.8
+    golds = {event.gold.split()[0] for event in listed}
+    assert golds == {"Commit", "CreatePR", "FixCI", "Merge"}
+    stale = [event for event in listed if "approved" in event.text and event.gold.startswith("FixCI")]
+    assert stale, "some request was overtaken by a merge, and nothing in its event said so"
+
+
+def test_who_merges_whatever_is_approved_breaks_main() -> None:
+    class Hasty(Perfect):
+        def reply(self, prompt: str) -> str:
+            return re.sub(r"Action: FixCI (#\d+)$", r"Action: Merge \1", super().reply(prompt))
+
+    world = repository.Repository(*repository.events(42, 120))
+    outcome = episode("prompt", world, REPOSITORY, reader=Hasty(REPOSITORY.books))
+    assert world.real.broken > 0 and outcome.score() < 1.0 and world.delivered() < 1.0
+
+
+@pytest.mark.parametrize("runtime", EVERYBODY)
+def test_a_perfect_reader_looks_after_the_repository(runtime: str) -> None:
+    world = repository.Repository(*repository.events(44, 40))
+    outcome = episode(runtime, world, REPOSITORY)
+    assert outcome.score() == 1.0 and world.real.broken == 0 and outcome.desync is None
+
+
+@pytest.mark.parametrize("kind", repository.DRIFTS)
+@pytest.mark.parametrize("runtime", ["memory", "skill.state", "ours, paper", "ours, full"])
+def test_a_request_that_changed_unseen(kind: str, runtime: str) -> None:
+    listed, features = repository.drifted(kind, 43)
+    outcome = episode(runtime, repository.Repository(listed, features), REPOSITORY)
+    lost = kind == "closed" and runtime != "ours, full"  # who reads the forge knows it in time
+    assert repository.recovery(listed, outcome.strict) == (None if lost else 0)
