@@ -8,10 +8,12 @@ from typing import Any
 
 import anyio
 
+from contracts.record import AuditRow
 from controller.assemble import assemble
 from controller.loop import run
 from controller.opening import Options
 from controller.rig import Watch
+from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
 from tests.controller.world import FILES, TASK, git, repository
 
@@ -49,7 +51,7 @@ class Delegated:
         (root / "agent.py").write_text(AGENT)
         self.notes: list[str] = []
 
-    def run(self, **options: Any) -> Any:
+    def run(self, environ: dict[str, str] | None = None, **options: Any) -> Any:
         """`controller run` to its end."""
         notes = self.notes
 
@@ -59,7 +61,8 @@ class Delegated:
 
         async def story() -> Any:
             return await run(
-                assemble(read_task(self.file), watch=Notes()), Options(**{"patience": 0.0} | options)
+                assemble(read_task(self.file), watch=Notes(), environ=environ),
+                Options(**{"patience": 0.0} | options),
             )
 
         return anyio.run(story)
@@ -70,5 +73,25 @@ class Delegated:
     def branch_log(self) -> list[str]:
         return self.git("log", "--format=%s", "main..skill-state/tidy").splitlines()
 
+    def branch_file(self, path: str) -> str:
+        return self.git("show", f"skill-state/tidy:{path}")
+
     def refs(self) -> list[str]:
         return self.git("for-each-ref", "--format=%(refname)", "refs/skill-state").split()
+
+
+def rows(world: Delegated) -> list[AuditRow]:
+    """The run's audit."""
+
+    async def read() -> list[AuditRow]:
+        store = SqliteStore(world.root / ".agent-runtime/state.db")
+        record = await store.load("tidy")
+        assert record is not None
+        return [row async for *_, row in store.log(record.run)]
+
+    return anyio.run(read)
+
+
+def said(world: Delegated) -> list[str]:
+    """What became of each launch."""
+    return [str(row.validator_result) for row in rows(world) if row.kind in ("reply", "step")]

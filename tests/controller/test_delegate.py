@@ -12,12 +12,11 @@ import pytest
 from contracts.errors import ConfigError
 from contracts.outcomes import Outcome
 from contracts.queue import Decision
-from contracts.record import AuditRow
 from controller.assemble import assemble
 from controller.replay import replay
 from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
-from tests.controller.delegates import DELEGATED, Delegated, turn
+from tests.controller.delegates import DELEGATED, Delegated, rows, said, turn
 
 A = "sed -i s/old/new/ src/a.txt"
 B = "sed -i s/old/new/ src/b.txt"
@@ -44,21 +43,6 @@ BAD = {
     "too much": ("for i in $(seq 1 401); do echo $i > src/n$i.txt; done", "policy.submit.too_large"),
     "nothing": ("true", "policy.submit.empty"),
 }  # fmt: skip
-
-
-def rows(world: Delegated) -> list[AuditRow]:
-    async def read() -> list[AuditRow]:
-        store = SqliteStore(world.root / ".agent-runtime/state.db")
-        record = await store.load("tidy")
-        assert record is not None
-        return [row async for *_, row in store.log(record.run)]
-
-    return anyio.run(read)
-
-
-def said(world: Delegated) -> list[str]:
-    """What became of each launch."""
-    return [str(row.validator_result) for row in rows(world) if row.kind in ("reply", "step")]
 
 
 def test_what_an_agent_edits_by_itself_becomes_the_steps_commit_and_every_kind_of_bad_one_is_refused(

@@ -76,7 +76,7 @@ class Ahead:
         return await start(
             self._settings,
             launch.argv,
-            cwd=self.folders.work,
+            cwd=self._settings.place(self.folders.work),
             env=launch.env,
             stdin=stdin,
             idle=idle,

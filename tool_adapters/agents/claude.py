@@ -47,7 +47,8 @@ INSTALL = (
 )
 # The kernel takes 128 KiB for one argument, and the schema has no file form.
 SCHEMA_LIMIT = 120 * 1024
-EXPLORE_TURNS = 40
+TURNS = {"none": 1, "read-only": 40, "delegate": 200}
+HANDS = "Read,Grep,Glob,Edit,Write,Bash"  # of one that edits by itself, in the sandbox
 
 ENVIRONMENT: Mapping[str, str] = {
     "DISABLE_TELEMETRY": "1",
@@ -109,13 +110,9 @@ class Claude:
         binary = find_binary(settings, "claude", INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = claude_credential(settings)
-        if config.explore == "delegate":
+        if config.explore != "none" and settings.worktree is None:
             raise ConfigError(
-                f"agent {settings.name}: `explore: delegate` is not supported yet", hint="use none"
-            )
-        if config.explore == "read-only" and settings.worktree is None:
-            raise ConfigError(
-                f"agent {settings.name}: `explore: read-only` needs a worktree", hint="use none"
+                f"agent {settings.name}: `explore: {config.explore}` needs a worktree", hint="use none"
             )
         size = len(self._schema.encode())
         if size >= SCHEMA_LIMIT and not self.settings.starts_ahead:
@@ -137,13 +134,11 @@ class Claude:
             return await self._ask_late(prompt, binary, credential)
         folders = Folders(settings)
         folders.make()
-        exploring = settings.config.explore == "read-only" and settings.worktree is not None
-        cwd = settings.worktree if exploring and settings.worktree else folders.work
         system = folders.write("system.md", _system(prompt))
         ran = await start(
             settings,
             self.argv(binary, credential, system),
-            cwd=cwd,
+            cwd=settings.place(folders.work),
             env=self.environment(folders, credential),
             stdin=_user(prompt),
             final=lambda path: _result(last_line(path)) is not None,
@@ -169,26 +164,18 @@ class Claude:
 
     def argv(self, binary: Path, credential: Credential, system: Path | None) -> list[str]:
         """The command line, prompt and credential not in it; without `system` neither schema nor system prompt."""
-        exploring = self.settings.config.explore == "read-only"
+        explore = self.settings.config.explore
         lean = ["--restricted", "--strict-mcp-config", "--disable-slash-commands"]
-        if (
-            credential.kind != "subscription" and not exploring
-        ):  # --bare ignores a subscription, drops Grep and Glob
-            lean = ["--bare"]
-        if exploring:
-            secret = [f"Read(**/{pattern})" for pattern in SECRET_FILES]
-            deny = orjson.dumps({"permissions": {"deny": secret}}).decode()
-            tools = ["--tools", "Read,Grep,Glob", "--permission-mode", "dontAsk", "--settings", deny]
-        else:
-            tools = ["--tools", ""]
+        if credential.kind != "subscription" and explore == "none":
+            lean = ["--bare"]  # ignores a subscription, drops Grep and Glob
         if system is None:
             form = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         else:
             given = ["--system-prompt-file", str(system), "--json-schema", self._schema]
             form = [*given, "--output-format", "json"]
         return [
-            *(str(binary), "-p", *lean, "--no-session-persistence", *tools),
-            *("--max-turns", str(EXPLORE_TURNS if exploring else 1), "--model", self.model),
+            *(str(binary), "-p", *lean, "--no-session-persistence", *_tools(explore)),
+            *("--max-turns", str(TURNS[explore]), "--model", self.model),
             *(("--effort", wanted) if (wanted := effort(self.settings)) else ()),
             *form,
         ]
@@ -286,6 +273,17 @@ def _begins(data: bytes) -> bool:
         return all(orjson.loads(line)["type"] == "system" for line in data.splitlines())
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return False
+
+
+def _tools(explore: str) -> list[str]:
+    """The built-in tools of the CLI, and what it lets them do without being asked."""
+    if explore == "none":
+        return ["--tools", ""]
+    secret = [f"Read(**/{pattern})" for pattern in SECRET_FILES]
+    deny = ["--settings", orjson.dumps({"permissions": {"deny": secret}}).decode()]
+    if explore == "read-only":
+        return ["--tools", "Read,Grep,Glob", "--permission-mode", "dontAsk", *deny]
+    return ["--tools", HANDS, "--allowedTools", HANDS, "--permission-mode", "acceptEdits", *deny]
 
 
 def _result(data: bytes) -> JsonObject | None:

@@ -60,6 +60,7 @@ class Codex:
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
         self.model = settings.config.model or DEFAULT_MODEL
+        self.hands = settings.config.explore == "delegate"
         self.profile = AgentProfile(
             name=settings.name,
             kind=self.kind,
@@ -77,10 +78,10 @@ class Codex:
         binary = self._binary()
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = codex_credential(settings)
-        if config.explore != "none":
+        if config.explore == "read-only" or (self.hands and settings.worktree is None):
             raise ConfigError(
                 f"agent {settings.name}: `explore: {config.explore}` is refused for codex without a sandbox",
-                hint="use explore: none",
+                hint="use explore: none, or delegate",
             )
         notices = list(credential.notices)
         if credential.auth_file and not os.access(credential.auth_file.parent, os.W_OK):
@@ -115,7 +116,7 @@ class Codex:
             top["model_catalog_json"] = str(catalog)
         if wanted := effort(settings):
             top["model_reasoning_effort"] = wanted
-        toml = config_toml(top, credential, config.base_url, config.idle)
+        toml = config_toml(top, credential, config.base_url, config.idle, self.hands)
         folders.write("codex/config.toml", toml)
         login = LentLogin(credential.auth_file, home) if credential.auth_file else None
         if login:
@@ -123,8 +124,8 @@ class Codex:
         try:
             ran = await start(
                 settings,
-                self.argv(binary, schema, folders.work),
-                cwd=folders.work,
+                self.argv(binary, schema, settings.place(folders.work)),
+                cwd=settings.place(folders.work),
                 env=env,
                 stdin=prompt.volatile,
                 final=_is_final,
@@ -139,10 +140,12 @@ class Codex:
         """No spare process is kept."""
 
     def argv(self, binary: Path, schema: Path, work: Path) -> list[str]:
-        """The command line; the prompt comes on stdin."""
+        """The command line; the prompt comes on stdin. One that edits by itself is in our sandbox, in which Codex can't
+        put up its own."""
+        box = "danger-full-access" if self.hands else "read-only"
         return [
             *(str(binary), "exec", "--ephemeral", "--json", "--skip-git-repo-check", "--strict-config"),
-            *("--output-schema", str(schema), "--sandbox", "read-only", "--cd", str(work), "-"),
+            *("--output-schema", str(schema), "--sandbox", box, "--cd", str(work), "-"),
         ]
 
     def environment(self, folders: Folders, home: Path, credential: Credential) -> dict[str, str]:
@@ -155,7 +158,7 @@ class Codex:
     async def _catalog(self, binary: Path, folders: Folders, env: Mapping[str, str]) -> Path | None:
         """The trimmed catalog, made once per binary and model; None for a model that the binary does not know
         (it then has no tools either, and says so in a notice)."""
-        path = folders.home / catalog_name(binary, self.model)
+        path = folders.home / catalog_name(binary, self.model, self.hands)
         if path.is_file():
             return path if path.stat().st_size else None
         bare = folders.home / "catalog"
@@ -170,7 +173,7 @@ class Codex:
         )
         if listed.exit != 0:
             return None
-        text = trimmed_catalog(listed.out.data, self.model)
+        text = trimmed_catalog(listed.out.data, self.model, self.hands)
         folders.write(path.name, text or "")
         return path if text else None
 
@@ -190,7 +193,7 @@ class Codex:
                     value=value,
                     text=cut(clean(seen.message or ""), TEXT_CAP),
                     usage=usage,
-                    requests=1,
+                    requests=None if self.hands else 1,
                     survivors=ran.survivors,
                     took=ran.took,
                 )

@@ -23,9 +23,11 @@ PROVIDER = "controller"
 OPENAI_URL = "https://api.openai.com/v1"
 
 
-def config_toml(top: Mapping[str, Any], credential: Credential, base_url: str | None, idle: float) -> str:
+def config_toml(
+    top: Mapping[str, Any], credential: Credential, base_url: str | None, idle: float, hands: bool = False
+) -> str:
     """The text of config.toml: the lean configuration, the keys `top`, and the provider. `idle`: seconds without
-    an event after which a stream counts as stalled.
+    an event after which a stream counts as stalled. `hands`: with the shell, whose commands get no credential.
 
     An own provider in every mode: the built-in one tries a WebSocket first, asks for models, and takes its
     retries from elsewhere. With a login and no `base_url` Codex itself chooses the address that goes with it.
@@ -47,12 +49,14 @@ def config_toml(top: Mapping[str, Any], credential: Credential, base_url: str | 
     else:
         provider |= {"env_key": CODEX_CHILD_KEY, "base_url": base_url or OPENAI_URL}
     lean = files("tool_adapters.agents").joinpath("codex_config.toml").read_text("utf-8")
-    return f"{_toml(top)}\n{lean}\n[model_providers.{PROVIDER}]\n{_toml(provider)}"
+    lean += _toml({"shell_tool": hands, "unified_exec": hands})  # its last table is that of the features
+    shell = _toml({"inherit": "core"})
+    return f"{_toml(top)}\n{lean}\n[shell_environment_policy]\n{shell}\n[model_providers.{PROVIDER}]\n{_toml(provider)}"
 
 
-def trimmed_catalog(models: bytes, model: str) -> str | None:
-    """The catalog with only `model`, stripped of every tool that its entry brings along, from the output of
-    `codex debug models`; None when the model is not in it or the output is no catalog."""
+def trimmed_catalog(models: bytes, model: str, hands: bool = False) -> str | None:
+    """The catalog with only `model`, stripped of every tool that its entry brings along (with `hands`: but that for
+    patches), from the output of `codex debug models`; None when the model is not in it or the output is no catalog."""
     try:
         entries = json.loads(models)["models"]
         entry: JsonObject = next(dict(each) for each in entries if each["slug"] == model)
@@ -60,14 +64,16 @@ def trimmed_catalog(models: bytes, model: str) -> str | None:
         return None
     for key in ("tool_mode", "multi_agent_version"):
         entry.pop(key, None)
-    entry |= {"experimental_supported_tools": [], "apply_patch_tool_type": None, "use_responses_lite": False}
+    entry |= {"experimental_supported_tools": [], "use_responses_lite": False}
+    if not hands:
+        entry["apply_patch_tool_type"] = None
     return json.dumps({"models": [entry]})
 
 
-def catalog_name(binary: Path, model: str) -> str:
+def catalog_name(binary: Path, model: str, hands: bool = False) -> str:
     """The file name of the trimmed catalog of this very binary and model."""
     stat = binary.stat()
-    return f"catalog-{digest([str(binary), stat.st_size, stat.st_mtime_ns, model])[:16]}.json"
+    return f"catalog-{digest([str(binary), stat.st_size, stat.st_mtime_ns, model, hands])[:16]}.json"
 
 
 class LentLogin:

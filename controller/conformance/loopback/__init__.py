@@ -10,6 +10,7 @@ No key leaves the machine: the gateway listens on 127.0.0.1 and never calls anyt
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
+    Call,
     Cut,
     Hang,
     Invalid,
@@ -29,6 +30,7 @@ from controller.conformance.loopback.server import Gateway, PolicyFailed, tokens
 __all__ = [
     "Answer",
     "ApiError",
+    "Call",
     "Cut",
     "Gateway",
     "Hang",

@@ -35,6 +35,15 @@ class Invalid:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of `tool`, one of the client's own, after which it asks again. `args` is its object, or its text where the
+    tool takes text as it is (a `custom` tool of the Responses API)."""
+
+    tool: str
+    args: Json | str
+
+
+@dataclass(frozen=True)
 class Refusal:
     """The model's safety refusal: stop_reason `refusal` (Anthropic), a refusal content part (OpenAI)."""
 
@@ -98,14 +107,37 @@ class SlowStream:
 
 
 Answer = (
-    Json | Text | NoCall | Invalid | Refusal | Truncated | ApiError | StreamError | Hang | Cut | SlowStream
+    Json
+    | Text
+    | NoCall
+    | Invalid
+    | Call
+    | Refusal
+    | Truncated
+    | ApiError
+    | StreamError
+    | Hang
+    | Cut
+    | SlowStream
 )
 Policy = Callable[[str, Json, Recorded], Answer]
 """(prompt text, JSON schema of the reply, the whole request) -> Answer. Calls never overlap."""
 
 NAMES: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Text, NoCall, Invalid, Refusal, Truncated, ApiError, StreamError, Hang, Cut, SlowStream)
+    for kind in (
+        Text,
+        NoCall,
+        Invalid,
+        Call,
+        Refusal,
+        Truncated,
+        ApiError,
+        StreamError,
+        Hang,
+        Cut,
+        SlowStream,
+    )
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
+    Call,
     Invalid,
     NoCall,
     Refusal,
@@ -81,6 +82,9 @@ def _content(request: Recorded, answer: Answer) -> tuple[Json | None, str]:
             return {"type": "text", "text": text}, "refusal"
         case Invalid(raw):
             return _call(request, raw), "tool_use"
+        case Call(tool, args):
+            id, given = f"toolu_{request.number:04}", json.dumps(args, ensure_ascii=False)
+            return {"type": "tool_use", "id": id, "name": tool, "input": given}, "tool_use"
         case Truncated(text):
             return _call(request, text), "max_tokens"
         case dict():

@@ -8,6 +8,7 @@ from typing import Any
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
+    Call,
     Invalid,
     NoCall,
     Refusal,
@@ -86,6 +87,8 @@ def _items(request: Recorded, answer: Answer) -> list[Json]:
             return [_message(request, _text(text)) | {"status": "incomplete"}]
         case Invalid(raw):
             return [_reply(request, raw)]
+        case Call(tool, args):
+            return [_called(request, tool, args)]
         case dict():
             return [_reply(request, json.dumps(answer, ensure_ascii=False))]
         case _:
@@ -96,14 +99,16 @@ def _reply(request: Recorded, raw: str) -> Json:
     """A message when the schema came as the format of the text, a call when it came as a tool."""
     if request.answer_tool is None:
         return _message(request, _text(raw))
+    return _called(request, request.answer_tool, raw, "function_call")
+
+
+def _called(request: Recorded, tool: str, args: Json | str, kind: str = "") -> Json:
     ids = {"id": f"fc_{request.number:04}", "call_id": f"call_{request.number:04}"}
-    return {
-        "type": "function_call",
-        **ids,
-        "name": request.answer_tool,
-        "arguments": raw,
-        "status": "completed",
-    }
+    call = {**ids, "name": tool, "status": "completed"}
+    if isinstance(args, str) and not kind:
+        return {"type": "custom_tool_call", **call, "input": args}
+    given = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+    return {"type": "function_call", **call, "arguments": given}
 
 
 def _message(request: Recorded, part: Json) -> Json:
@@ -118,6 +123,8 @@ def _text(text: str) -> Json:
 def _opened(item: Json) -> Json:
     if item["type"] == "message":
         return {"status": "in_progress", "content": []}
+    if item["type"] == "custom_tool_call":
+        return {"status": "in_progress", "input": ""}
     return {"status": "in_progress", "arguments": ""} if item["type"] == "function_call" else {}
 
 
@@ -189,6 +196,10 @@ def _said(request: Recorded, answer: Answer) -> tuple[Json, str]:
             return {"content": text}, "length" if reason == "max_output_tokens" else reason
         case Invalid(raw):
             return _chat_reply(request, raw)
+        case Call(tool, args):
+            return _chat_call(
+                request, tool, args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+            )
         case dict():
             return _chat_reply(request, json.dumps(answer, ensure_ascii=False))
         case _:
@@ -198,7 +209,11 @@ def _said(request: Recorded, answer: Answer) -> tuple[Json, str]:
 def _chat_reply(request: Recorded, raw: str) -> tuple[Json, str]:
     if request.answer_tool is None:
         return {"content": raw}, "stop"
-    function = {"name": request.answer_tool, "arguments": raw}
+    return _chat_call(request, request.answer_tool, raw)
+
+
+def _chat_call(request: Recorded, tool: str, raw: str) -> tuple[Json, str]:
+    function = {"name": tool, "arguments": raw}
     call = {"id": f"call_{request.number:04}", "type": "function", "function": function}
     return {"content": None, "tool_calls": [call]}, "tool_calls"
 

@@ -19,6 +19,7 @@ from controller.conformance.loopback import anthropic, openai
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
+    Call,
     Cut,
     Hang,
     Invalid,
@@ -318,6 +319,8 @@ def _size(answer: Answer) -> int:
             return len(json.dumps(answer, ensure_ascii=False).encode())
         case Cut(answer=inner) | SlowStream(answer=inner):
             return len(json.dumps(inner, ensure_ascii=False).encode())
+        case Call(_, args):
+            return len(json.dumps(args).encode())
         case Text(text) | NoCall(text) | Refusal(text) | Truncated(text) | Invalid(text):
             return len(text.encode())
         case StreamError() | ApiError() | Hang():

@@ -1,0 +1,66 @@
+"""A model with hands: what it calls of its CLI's own tools in each step, one call a request, and then its reply."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controller.conformance.loopback import Answer, Call
+from controller.conformance.loopback.recorded import Recorded
+from tests.agents import claude_binary, codex_binary
+
+AGENTS = ("claude", "codex")
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-dummy", "OPENAI_API_KEY": "dummy-key"}
+
+
+@dataclass(frozen=True)
+class Hands:
+    """A policy of the gateway for agent `kind`: `steps` are shell texts, or (path, old, new) to be edited with the
+    tool that the agent has for that; each step ends with its last element, the tool of its reply."""
+
+    kind: str
+    steps: Sequence[Sequence[str | tuple[str, str, str]]]
+    worktree: Path
+
+    def __call__(self, prompt: str, _: Any, request: Recorded) -> Answer:
+        step = int(re.findall(r"^step (\d+) of", prompt, re.M)[-1])
+        said = request.parsed.get("messages") or request.parsed.get("input") or ()
+        calls = ("function_call", "custom_tool_call")
+        done = sum(each.get("role") == "assistant" or each.get("type") in calls for each in said)
+        *work, tool = self.steps[step - 1]
+        return self._call(work[done]) if done < len(work) else self.reply(str(tool), step)
+
+    def reply(self, tool: str, step: int) -> dict[str, Any]:
+        """The transition, in the agent's dialect."""
+        patch: Any = [] if self.kind == "codex" else {}
+        return {"state_patch": patch, "action": {"tool": tool, "args": {"summary": f"step {step}"}}}
+
+    def _call(self, work: str | tuple[str, str, str]) -> Call:
+        if self.kind == "codex":
+            if isinstance(work, str):
+                return Call("exec_command", {"cmd": work})
+            path, old, new = work
+            hunk = f"@@\n-{old}\n+{new}\n"
+            return Call("apply_patch", f"*** Begin Patch\n*** Update File: {path}\n{hunk}*** End Patch\n")
+        if isinstance(work, str):
+            return Call("Bash", {"command": work, "description": "work"})
+        path, old, new = work
+        return Call("Edit", {"file_path": str(self.worktree / path), "old_string": old, "new_string": new})
+
+
+def agent(kind: str, url: str) -> str:
+    """The task's entry of an agent that edits by itself, against a gateway at `url`."""
+    cli = {"claude": claude_binary, "codex": codex_binary}[kind]()
+    entry = {"kind": kind, "explore": "delegate", "base_url": f"{url}{'' if kind == 'claude' else '/v1'}"}
+    return json.dumps(entry | {"options": {"cli": str(cli)}, "price": {"input": 1, "cached": 1, "output": 1}})
+
+
+def environ(home: Path) -> dict[str, str]:
+    """A caller's environment: a home of its own, dummy keys."""
+    home.mkdir(exist_ok=True)
+    return {"PATH": os.environ["PATH"], "HOME": str(home), **KEYS}
