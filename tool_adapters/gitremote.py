@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from contracts.errors import ConfigError, Permanent, Temporary
 from contracts.text import line
+from tool_adapters import gitanswer
 from tool_adapters.git import Engine, GitFailed, ReadOnlyRepo
 
-SECONDS = 300.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _SCP = re.compile(r"(?:[^@/:]+@)?([^:/]+):(?!/)(.+)")
 _UNREACHED = re.compile(
@@ -31,7 +31,7 @@ _UNREACHED = re.compile(
     re.IGNORECASE,
 )
 _CUT = re.compile(
-    r"hung up|early EOF|RPC failed|Connection reset|Broken pipe|unexpected disconnect|did not end in|timed out"
+    r"hung up|early EOF|RPC failed|Connection reset|Broken pipe|unexpected disconnect|did not end in|timed out|too slow"
     r"|SSL_ERROR|GnuTLS|Empty reply|transfer closed",
     re.IGNORECASE,
 )
@@ -74,13 +74,14 @@ class Pushed:
 
 
 class Remote:
-    """One remote of the repository that `engine` works on: `named` in its configuration, or an address. Raises
-    ConfigError where there is none of that name, or its address is of a kind that is not spoken."""
+    """One remote of the repository that `engine` works on: `named` in its configuration, or an address. `seconds` is
+    the limit of a call that moves objects. Raises ConfigError where there is no remote of that name, or its address is
+    of a kind that is not spoken."""
 
     def __init__(
-        self, engine: Engine, named: str, access: Access | None = None, seconds: float = SECONDS
+        self, engine: Engine, named: str, access: Access | None = None, seconds: float | None = None
     ) -> None:
-        self._engine, self._seconds = engine, seconds
+        self._engine, self._seconds = engine, seconds or gitanswer.TRANSFER
         self.url, self._protocol = _spoken(_address(engine, named), engine, named, access)
         self._access = access if access and urlsplit(self.url).netloc.lower() == access.host.lower() else None
 
@@ -88,7 +89,7 @@ class Remote:
         """Full ref -> commit, of those of `refs` that are there (`refs/heads/x`; `refs/x/*` is all below). Raises
         Temporary, Permanent."""
         wanted = [re.compile(re.escape(ref).replace(r"\*", ".*")) for ref in refs]
-        with self._borrowed() as (git, env):
+        with self._borrowed(seconds=min(self._seconds, gitanswer.ANSWER)) as (git, env):
             try:
                 out = git.run("ls-remote", "--refs", "--quiet", "--", self.url, *refs, env=env).decode(
                     "utf-8", "replace"
@@ -145,7 +146,9 @@ class Remote:
         return tuple(line(row, 200) for row in rows if row.strip())
 
     @contextmanager
-    def _borrowed(self, have: Sequence[str] = ()) -> Iterator[tuple[Engine, dict[str, str]]]:
+    def _borrowed(
+        self, have: Sequence[str] = (), seconds: float | None = None
+    ) -> Iterator[tuple[Engine, dict[str, str]]]:
         """An empty repository on the objects of ours, and the environment of what is run in it."""
         common = self._engine.place().common
         with tempfile.TemporaryDirectory(prefix="skill-state-git-") as folder:
@@ -164,10 +167,10 @@ class Remote:
                 (root / "packed-refs").write_text(
                     "".join(f"{oid} refs/have/{oid}\n" for oid in sorted(set(have)))
                 )
-            yield Engine(root, self._seconds), self._environment(common / "objects")
+            yield Engine(root, seconds or self._seconds), self._environment(common / "objects")
 
     def _environment(self, objects: Path) -> dict[str, str]:
-        options = {"http.followRedirects": "false", "push.gpgSign": "false"}
+        options = {"http.followRedirects": "false", "push.gpgSign": "false", **gitanswer.over_http()}
         if self._access is not None:
             pair = base64.b64encode(f"{self._access.user}:{self._access.token}".encode()).decode()
             origin = "{0.scheme}://{0.netloc}/".format(urlsplit(self.url))
@@ -179,7 +182,7 @@ class Remote:
             "GIT_OBJECT_DIRECTORY": str(objects),
             "GIT_ALLOW_PROTOCOL": self._protocol,
             # Whatever it would ask, nobody is there to answer.
-            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
+            "GIT_SSH_COMMAND": f"{gitanswer.SSH} -o BatchMode=yes",
         }
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from contracts.base import digest
 from contracts.errors import ConfigError, ControllerError, Lost, Unavailable
 from contracts.refs import Draft, Move
-from tool_adapters import durable, gitformat
+from tool_adapters import durable, gitanswer, gitformat
 from tool_adapters.git import Engine, GitFailed, Repo
 from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import outward
@@ -35,12 +35,6 @@ STALE = 10.0  # seconds after which a lock in the copy is nobody's
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each try
 LOOSE = 20  # files in one of the 256 folders of loose objects: time to pack
 _TAKEN_OVER = re.compile(r"http\..*|url\..*\.(push)?insteadof")
-_HOPELESS = re.compile(
-    r"Authentication failed|could not read (Username|Password)|Permission denied|Host key verification failed"
-    r"|does not appear to be a git repository|[Rr]epository .*not found|not allowed|returned error: 40[0134]"
-    r"|did not end in|does not support --atomic|hook declined"
-    r"|remote rejected.*(prohibited|protected|deny|denied|declined)"
-)
 _BROKEN = re.compile(
     r"bad object|is corrupt|object file .* is empty|unable to read|missing (blob|tree|commit|object)|loose object"
     r"|not a git repository|invalid sha1 pointer|did not send all necessary objects|broken ref|bad ref"
@@ -54,7 +48,10 @@ class GitRemote:
     def __init__(self, checkout: Path, copy: Path, remote: str) -> None:
         self.copy, self._remote = copy, remote
         self._top = Repo(checkout)
-        self._engine = Engine(copy, hardening=outward(os.environ))
+        hardening = outward(os.environ)
+        self._engine = Engine(copy, gitanswer.TRANSFER, hardening)
+        self._brief = Engine(copy, gitanswer.ANSWER, hardening)
+        self._heard = -gitanswer.FRESH  # when the remote answered last (monotonic)
         self._guard = threading.RLock()
         self._packed = False
 
@@ -86,7 +83,7 @@ class GitRemote:
     @cached_property
     def _environment(self) -> Mapping[str, str]:
         """The configuration of a call, by the environment: what stands in argv everybody on the machine can read."""
-        pairs = [(f"remote.{NAME}.url", self._url)]
+        pairs = [(f"remote.{NAME}.url", self._url), *gitanswer.over_http().items()]
         pairs += [
             (each.name, each.value)
             for each in self._top.engine.settings()
@@ -94,10 +91,18 @@ class GitRemote:
         ]
         for n in range(int(os.environ.get("GIT_CONFIG_COUNT") or 0)):
             pairs.append((os.environ[f"GIT_CONFIG_KEY_{n}"], os.environ[f"GIT_CONFIG_VALUE_{n}"]))
-        found = {"GIT_CONFIG_COUNT": str(len(pairs))}
+        found = {"GIT_CONFIG_COUNT": str(len(pairs)), **self._ssh()}
         for n, (key, value) in enumerate(pairs):
             found |= {f"GIT_CONFIG_KEY_{n}": key, f"GIT_CONFIG_VALUE_{n}": value}
         return found
+
+    def _ssh(self) -> Mapping[str, str]:
+        """How SSH is started where the user does not say it themselves."""
+        if not re.match(r"ssh://|[^/]*:(?!//)", self._url):
+            return {}
+        own = any(os.environ.get(name) for name in ("GIT_SSH", "GIT_SSH_COMMAND"))
+        own = own or bool(self._engine.run("config", "--get", "core.sshCommand", ok=(0, 1)))
+        return {} if own else {"GIT_SSH_COMMAND": gitanswer.SSH}
 
     def _ready(self) -> Path:
         """The copy, made when it is not there. It borrows the objects of the user's repository, and knows as it does
@@ -141,13 +146,14 @@ class GitRemote:
         local = prefix.replace(NAMESPACE, REMOTE, 1)
         flags = ("--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
         with self._locked():
+            self._knock()
             self._outside("fetch", *flags, "--no-recurse-submodules", NAME, f"+{prefix}*:{local}*")
             listed = self._inside("for-each-ref", "--format=%(objectname) %(refname)", local).decode()
             self._pack()
         pairs = (line.split(" ", 1) for line in listed.splitlines())
         return {prefix + ref.removeprefix(local): oid for oid, ref in pairs}
 
-    def push(self, moves: Sequence[Move]) -> None:
+    def push(self, moves: Sequence[Move], *, brief: bool = False) -> None:
         """See contracts.refs.Refs."""
         moves = [move for move in moves if move.old != move.new]
         if not moves:
@@ -156,11 +162,13 @@ class GitRemote:
         flags = ("--atomic", "--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no")
         specs = [f"{move.new}:{move.ref}" for move in moves]
         self._ready()
+        if not brief:
+            self._knock()
         said: ControllerError | None = None
         for pause in PAUSES:
             time.sleep(pause)
             try:
-                self._engine.run("push", *flags, *leases, NAME, *specs, env=self._environment)
+                self._asked("push", *flags, *leases, NAME, *specs, brief=brief)
                 return
             except ControllerError as error:
                 said = error
@@ -171,32 +179,42 @@ class GitRemote:
             moved = [move.ref for move in moves if there.get(move.ref, "") not in (move.old, move.new)]
             if moved:
                 raise Lost(f"{moved[0]} was moved by somebody else", where=self.address)
-            if _hopeless(said):
+            if gitanswer.hopeless(said) or gitanswer.silent(said):
                 break
         raise self._refused("push to", said) from said
 
     def _where(self, refs: Sequence[str]) -> Mapping[str, str]:
-        listed = self._outside("ls-remote", "--refs", NAME, *refs).decode()
+        listed = self._outside("ls-remote", "--refs", NAME, *refs, brief=True).decode()
         return {ref: oid for oid, _, ref in (line.partition("\t") for line in listed.splitlines())}
 
-    def _outside(self, verb: str, *args: str) -> bytes:
+    def _knock(self) -> None:
+        """Before a call that may take its time: whether the remote answers at all. Raises Unavailable."""
+        if time.monotonic() - self._heard > gitanswer.FRESH:
+            self._where(["HEAD"])
+
+    def _asked(self, verb: str, *args: str, brief: bool = False) -> bytes:
+        found = (self._brief if brief else self._engine).run(verb, *args, env=self._environment)
+        self._heard = time.monotonic()
+        return found
+
+    def _outside(self, verb: str, *args: str, brief: bool = False) -> bytes:
         """A verb that asks the remote. Raises Unavailable."""
         self._ready()
         said: ControllerError | None = None
         for pause in PAUSES:
             time.sleep(pause)
             try:
-                return self._engine.run(verb, *args, env=self._environment)
+                return self._asked(verb, *args, brief=brief)
             except ControllerError as error:
                 said = error
-                if _hopeless(error) or _BROKEN.search(getattr(error, "stderr", "")):
+                broken = _BROKEN.search(getattr(error, "stderr", ""))
+                if broken or gitanswer.hopeless(error) or gitanswer.silent(error):
                     break
         raise self._refused("read from", said) from said
 
     def _refused(self, what: str, said: ControllerError | None) -> Unavailable:
-        why = re.sub(r"(?<=://)[^/@\s]*@", "", _why(said))
         hint = "nothing is lost and nothing starts afresh: run again when it can be reached"
-        if said is not None and _hopeless(said):
+        if said is not None and gitanswer.hopeless(said):
             hint = "see that `git ls-remote` and `git push` work here without a question being asked"
             program = next(
                 (name for name in ("core.sshcommand", "credential.helper") if self._top.engine.setting(name)),
@@ -204,7 +222,7 @@ class GitRemote:
             )
             if program:
                 hint += f"; {program} of the repository names a program and is not used: set it in your own"
-        return Unavailable(f"can't {what} the remote: {why}", where=self.address, hint=hint)
+        return Unavailable(f"can't {what} the remote: {gitanswer.why(said)}", where=self.address, hint=hint)
 
     # ---- the copy -----------------------------------------------------------------------------------------
     def make(self, drafts: Sequence[Draft]) -> list[str]:
@@ -367,16 +385,3 @@ def _data(data: bytes) -> bytes:
 
 def _file(path: str, data: bytes) -> bytes:
     return f"M 100644 inline {path}\n".encode() + _data(data)
-
-
-def _hopeless(error: ControllerError) -> bool:
-    """Trying again changes nothing, or would take as long once more."""
-    return bool(_HOPELESS.search(getattr(error, "stderr", error.message)))
-
-
-def _why(error: ControllerError | None) -> str:
-    """What git said, in a line or two: what the remote said first, then git's own complaint."""
-    lines = [line.strip() for line in getattr(error, "stderr", "").splitlines() if line.strip()]
-    told = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
-    told += [line for line in lines if "[remote rejected]" in line or line.startswith(("fatal:", "ssh:"))]
-    return "; ".join(each for each in told if each)[:400] or (error.message if error else "no answer")

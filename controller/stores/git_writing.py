@@ -99,7 +99,8 @@ class Desk:
         made = dict(zip(drafts, self.refs.make(list(drafts.values())), strict=True))
         new = {**plan.moves, **made}
         prefix = at.prefix(found.task)
-        self.refs.push([Move(prefix + name, found.stands.get(name, ""), oid) for name, oid in new.items()])
+        moves = [Move(prefix + name, found.stands.get(name, ""), oid) for name, oid in new.items()]
+        self.refs.push(moves, brief=at.RECORD not in new)
         if at.RECORD in new:
             self.refs.saw(prefix + at.RECORD, new[at.RECORD])
         files = dict(found.files)

@@ -205,6 +205,7 @@ def test_over_http_what_passes_is_tried_again_and_a_lost_answer_looked_up(tmp_pa
         git(root, "push", "-q", "origin", "main")
         one = opened(root)
         first, second = one.make([draft("1"), draft("2")])
+        one.fetch(PREFIX)
         served.fail = [(503, {}), (502, {})]
         one.push([Move(RECORD, "", first)])
         served.swallow = True

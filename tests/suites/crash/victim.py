@@ -165,10 +165,10 @@ def _hook_remote(seen: Boundaries) -> None:
 
         return called
 
-    def pushed(self: GitRemote, moves: Any) -> None:
+    def pushed(self: GitRemote, moves: Any, **more: Any) -> None:
         name, verb[0] = verb[0], "other"
         seen.pass_(f"store {name}: before push")
-        push(self, moves)
+        push(self, moves, **more)
         seen.pass_(f"store {name}: pushed")
 
     GitStore.swap, GitRemote.push = swapped, pushed  # type: ignore[method-assign]
@@ -209,7 +209,7 @@ async def _not_yet(*_: Any) -> Any:
     return act.Probed(kind="not_yet", why="broken on purpose")
 
 
-def _by_force(self: GitRemote, moves: Any) -> None:
+def _by_force(self: GitRemote, moves: Any, **_: Any) -> None:
     specs = [f"+{move.new}:{move.ref}" for move in moves]
     self._engine.run("push", "--quiet", "store", *specs, env=self._environment)
 
