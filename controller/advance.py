@@ -215,7 +215,7 @@ def _halted(record: RunRecord, halt: Halt, row: AuditRow) -> tuple[RunRecord, Au
         row.model_copy(
             update={
                 "outcome": str(halt.outcome),
-                "extra": row.extra | {"cause": halt.cause, "say": halt.say} | audit.asked(record, halt),
+                "extra": row.extra | audit.halted(record, halt),
             }
         ),
     )

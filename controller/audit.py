@@ -134,10 +134,14 @@ def parked(entry: Entry, row: AuditRow, secrets: Iterable[Path]) -> JsonObject:
     return {"parked": told}
 
 
-def asked(record: RunRecord, halt: Halt) -> JsonObject:
-    """The controller's own question, with all that answering it needs."""
+def halted(record: RunRecord, halt: Halt) -> JsonObject:
+    """Why the run halts, until when where that is known, and the controller's own question with all that answering it
+    needs."""
+    told: JsonObject = {"cause": halt.cause, "say": halt.say}
+    if halt.not_before is not None:
+        told["not_before"] = halt.not_before
     entry = next((each for each in record.queue if halt.cause == DRIFT and each.id == halt.entry), None)
-    return {} if entry is None else {"parked": entry.model_dump(mode="json", exclude_defaults=True)}
+    return told if entry is None else told | {"parked": entry.model_dump(mode="json", exclude_defaults=True)}
 
 
 def drifted(record: RunRecord) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from controller.rig import Rig
 from controller.step import step
 
 LOOKS = 10.0  # seconds between two looks at what people said, in a wait
+TICK = 1.0
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ async def _early(rig: Rig, options: Options) -> End | None:
     if record is not None and record.finished and task.repeat == "on-change":
         return End(record, record.outcome) if unchanged(record, await rig.workspace.base()) else None
     if record is not None and stands(record, task, rig.task.digests, time.time()):
-        waits = record.outcome is Outcome.waiting and math.isinf(options.patience)
-        return None if waits else End(record, record.outcome)
+        return End(record, record.outcome) if _worth(record, options) is None else None
     late = options.deadline.reached(record) if options.deadline else None
     if late is not None and record is None:
         raise Temporary(late.say, hint="call again")
@@ -162,11 +161,15 @@ def _worth(record: RunRecord, options: Options) -> float | None:
 async def _slept(record: RunRecord, rig: Rig, delay: float) -> RunRecord:
     """The record after a wait of `delay` seconds, or halted, where a person asked meanwhile that the run ends."""
     rig.watch.note(f"waiting {delay:.0f} s: {record.halt.say if record.halt else ''}")
-    ends = time.monotonic() + delay
+    due, ends, looked = time.time() + delay, time.monotonic() + delay, time.monotonic()
     async with renewed(rig):
-        while (left := ends - time.monotonic()) > 0:
-            await anyio.sleep(min(left, LOOKS))
-            said = await rig.store.load(record.run)
+        # By both clocks: a machine that was asleep has waited too, and one whose clock was set back must not for ever.
+        while (left := min(due - time.time(), ends - time.monotonic())) > 0:
+            rig.watch.waiting(due)
+            await anyio.sleep(min(left, TICK))
+            if time.monotonic() < min(looked + LOOKS, ends):
+                continue
+            said, looked = await rig.store.load(record.run), time.monotonic()
             if said is not None and said.inbox:
                 record = said
             if halt := asked_to_stop(record):

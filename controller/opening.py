@@ -28,21 +28,19 @@ from controller.refresh import is_check, refresh
 from controller.rig import Fence, Rig
 from controller.stores.git import GitStore
 
-PATIENCE = 120.0  # seconds of a wait that a call sleeps through
-
 
 @dataclass(frozen=True)
 class Options:
     """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
     that no answer lifts. accept: take an edited intent as it is. limit: at most so many steps in this call (None: no
-    limit). patience: seconds of a wait that the call sleeps through; infinite: also of one that it begins in. deadline:
-    nothing is begun that can't be expected to end before it. swaps: the task's fallback agents may take over."""
+    limit). patience: seconds of a wait that the call sleeps through, also of one that it begins in. deadline: nothing
+    is begun that can't be expected to end before it. swaps: the task's fallback agents may take over."""
 
     new: bool = False
     retry: bool = False
     accept: bool = False
     limit: int | None = None
-    patience: float = PATIENCE
+    patience: float = 0.0
     deadline: Deadline | None = None
     swaps: bool = False
     by: str = ""

@@ -30,6 +30,9 @@ class Watch:
     def phase(self, verb: str, detail: str = "") -> None:
         """A verb begins."""
 
+    def waiting(self, due: float) -> None:
+        """A wait goes on, until `due` (UTC seconds); told once a second."""
+
     def output(self, program: str, line: str) -> None:
         """The last line that a running child printed; called from a worker thread."""
 

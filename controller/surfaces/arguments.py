@@ -20,3 +20,12 @@ AgentName = Annotated[
     str | None, typer.Option("--agent", help="use this agent instead of agent.use", show_default=False)
 ]
 RunOption = Annotated[str | None, typer.Option("--run", help="run id or #N", show_default=False)]
+WaitLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--wait-limit",
+        metavar="DURATION",
+        help="sleep through waits of at most so long; when absent 6h at a terminal, none elsewhere",
+        show_default=False,
+    ),
+]

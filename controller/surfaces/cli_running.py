@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from contracts.outcomes import Outcome
-from controller.surfaces.arguments import AgentName, Json, Task, TaskOption
+from controller.surfaces.arguments import AgentName, Json, Task, TaskOption, WaitLimit
 from controller.surfaces.call import MAY_BE_ZERO, call
 
 
@@ -104,6 +104,7 @@ def run(
             show_default=False,
         ),
     ] = None,
+    wait_limit: WaitLimit = None,
     exit_zero_on: Annotated[
         str,
         typer.Option(
@@ -126,7 +127,9 @@ def run(
     from controller.surfaces.run import Asked, run
 
     call.json_lines, call.zero = as_json, _zero(exit_zero_on)
-    return run(task, Asked(agent, new, retry, accept, steps, until, deadline, as_json, junit, github))
+    return run(
+        task, Asked(agent, new, retry, accept, steps, until, deadline, wait_limit, as_json, junit, github)
+    )
 
 
 def _zero(said: str) -> frozenset[Outcome]:

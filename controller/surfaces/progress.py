@@ -12,7 +12,7 @@ from contracts.events import StepEnded
 from contracts.text import clean
 from controller.rig import Watch
 from controller.surfaces.events import step_line
-from controller.surfaces.words import bar, duration, left, money, plain
+from controller.surfaces.words import bar, clock, duration, left, money, plain
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -64,6 +64,11 @@ class LiveLine(Lines):
         with self._guard:
             self._now = f"{verb} {detail}".strip()
             self._line, self._phase_began = "", time.monotonic()
+
+    def waiting(self, due: float) -> None:
+        left = duration(max(0.0, due - time.time()))
+        with self._guard:
+            self._now = f"waiting until {clock(due)}, {left} left (Ctrl-C ends it, `controller run` goes on)"
 
     def output(self, program: str, line: str) -> None:
         with self._guard:

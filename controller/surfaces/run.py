@@ -12,14 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from pydantic_core import PydanticCustomError
+
 from contracts.errors import ConfigError, ControllerError, Moved, NoRoom, Temporary
 from contracts.events import Begun, Ended, Event, Note, StepEnded
 from contracts.record import RunRecord
+from contracts.units import seconds
 from controller import loop
 from controller.assemble import assemble
 from controller.deadline import Deadline
 from controller.fallback import chosen
-from controller.opening import PATIENCE, Options
+from controller.opening import Options
 from controller.rig import Rig
 from controller.surfaces.call import call
 from controller.surfaces.changes import diffstat, repository
@@ -30,7 +33,7 @@ from controller.surfaces.grown import put_down, taken_over
 from controller.surfaces.land import landed
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.outlook import TEMPLATE, untouched
-from controller.surfaces.progress import Lines, for_stderr, in_ci
+from controller.surfaces.progress import Lines, for_stderr, on_terminal
 from controller.surfaces.repair import refuse_lost
 from controller.surfaces.reports import Reports
 from controller.surfaces.watched import watched
@@ -39,6 +42,7 @@ from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
 from tool_adapters.descendants import sole_parent
 
+AT_TERMINAL = 6 * 3600.0  # seconds of a wait that somebody watches: the limits of plans are of five hours
 MOVES = 32  # times that a call is assembled anew
 Until = Literal["waiting", "deadline", "blocked"]
 NO_SANDBOX = "sandbox: none: commands and checks run with your rights, in the run's own worktree"
@@ -52,6 +56,7 @@ class Reporter(Lines):
         self.shown, self.as_json = shown, as_json
         self.steps: list[StepEnded] = []
         self.phase, self.output, self.close = shown.phase, shown.output, shown.close  # type: ignore[method-assign]
+        self.waiting = shown.waiting  # type: ignore[method-assign]
 
     def note(self, line: str) -> None:
         self.shown.note(line)
@@ -81,29 +86,39 @@ class Asked:
     steps: int | None = None
     until: Until | None = None
     deadline: str | None = None
+    wait_limit: str | None = None
     as_json: bool = False
     junit: Path | None = None
     github: bool = False
 
     def options(self) -> Options:
-        """The same for the loop. A wait ends the call, or is slept through: none of it with `until: waiting` and in CI,
-        where the machine is paid for, a short one elsewhere, any with `blocked`, and with `deadline` any that ends
-        before it. Raises ConfigError."""
+        """The same for the loop. Raises ConfigError."""
         if self.until == "deadline" and self.deadline is None:
             raise ConfigError("--until deadline needs --deadline", hint="such as `--deadline 50m`")
-        patience = 0.0 if in_ci() else PATIENCE
-        if self.until is not None:
-            patience = 0.0 if self.until == "waiting" else math.inf
         return Options(
             new=self.new,
             retry=self.retry,
             accept=self.accept,
             limit=self.steps,
-            patience=patience,
+            patience=self.patience(),
             deadline=Deadline.of(self.deadline) if self.deadline is not None else None,
             swaps=self.agent is None,
             by=who(),
         )
+
+    def patience(self) -> float:
+        """Seconds of a wait that is slept through, else it ends the call: none where nobody watches, as in CI, where
+        the machine is paid for. Raises ConfigError."""
+        if self.wait_limit is not None and self.until == "waiting":
+            raise ConfigError("--until waiting ends every wait", hint="leave --wait-limit out, or --until")
+        if self.wait_limit is not None:
+            try:
+                return seconds(self.wait_limit)
+            except PydanticCustomError as error:
+                raise ConfigError(f"--wait-limit {self.wait_limit!r}: {error.message()}") from None
+        if self.until is not None:
+            return 0.0 if self.until == "waiting" else math.inf
+        return AT_TERMINAL if on_terminal(sys.stderr) else 0.0
 
 
 def run(task: Path | None, asked: Asked) -> int:

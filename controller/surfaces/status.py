@@ -165,6 +165,11 @@ def summary(task: str, seen: Json, path: Path) -> Json:
         "estimated": spent.get("estimated", False),
         "wall": round(spent.get("wall", 0.0), 1),
         "rejections": record.get("rejections", 0),
+        "left_out": {
+            name: until
+            for name, until in (record.get("left_out") or {}).items()
+            if until is None or until > time.time()
+        },
         "queue": [
             {
                 "id": entry["id"],
@@ -239,6 +244,10 @@ def text(told: Json) -> str:
     lines = [f"run    {told['run']}", f"state  {state}, step {told['step']}"]
     if told["say"]:
         lines.append(f"       {told['say']}")
+    for name, until in told["left_out"].items():
+        lines.append(
+            f"agent  {name} is left out {'for the rest of the run' if until is None else f'until {clock(until)}'}"
+        )
     for entry in told["queue"]:
         lines.append(f"asks   {entry['id']} ({entry['status']}): {entry['why']}")
     for name, check in told["checks"].items():

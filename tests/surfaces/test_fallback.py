@@ -60,6 +60,8 @@ def test_a_limit_with_a_reset_and_the_way_back(shell: Shell) -> None:
     two(shell, failing("limit_with_reset", not_before=due), READ, READ, *POLITE)
     assert shell("run", "--steps", "2").code == 0
     assert launches(shell) == 1 and makers(shell) == ["script"]
+    assert "agent  first is left out until " in shell("status").out
+    assert shell("status", "--json").lines[-1]["left_out"] == {"first": due}
     assert shell("step").code == 0
     assert launches(shell) == 1, "left out in the next call too"
     two(shell, failing("limit_with_reset", not_before=time.time() + 1), READ, *POLITE)

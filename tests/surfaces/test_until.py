@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import stat
 import time
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from controller.deadline import Deadline
 from tests.controller.test_step import WORK, go
 from tests.controller.world import World, finish
 from tests.surfaces.shell import POLITE, READ, Shell
+from tests.surfaces.test_progress import on_terminal
 
 # What a CI says: `pending` as often as the file beside it has lines left, then success. Each reading leaves a line.
 CI = """#!/bin/sh
@@ -189,3 +192,73 @@ def test_a_clock_that_is_set_back_moves_no_deadline(monkeypatch: pytest.MonkeyPa
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 7200)
     assert 3500 < deadline.left <= 3600
+
+
+# ---- limits ----------------------------------------------------------------------------------------------
+def limited(shell: Shell, until: float) -> None:
+    """The agent is at its limit until then, then it works."""
+    shell.task(*POLITE, budgets="budgets: {steps: 20}")
+    error = {"error": {"class": "limit_with_reset", "message": "the plan is used up", "not_before": until}}
+    (shell.home / "limit.py").write_text(
+        "import json, os, sys, time\n"
+        f"if time.time() < {until}:\n    print({json.dumps(json.dumps(error))}); sys.exit(1)\n"
+        f"os.execv(sys.executable, [sys.executable, {str(shell.home / 'agent.py')!r}])\n"
+    )
+    task = shell.repo / "task.yaml"
+    task.write_text(task.read_text().replace(f"{shell.home}/agent.py", f"{shell.home}/limit.py"))
+
+
+@pytest.mark.parametrize("ci", [True, False], ids=["CI", "no terminal"])
+def test_a_limit_is_never_slept_through_where_nobody_watches(shell: Shell, ci: bool) -> None:
+    until = time.time() + 60.0
+    limited(shell, until)
+    shell.extra |= {"CI": "true"} if ci else {}
+    ran = shell("run", "--json")
+    assert (ran.code, ran.lines[-1]["not_before"]) == (6, until)
+    assert time.time() < until, "it did not wait"
+    rows = [line.get("row", line) for line in shell("log", "--json").lines]
+    assert [
+        row["extra"]["not_before"] for row in rows if row["extra"].get("cause") == "limit_with_reset"
+    ] == [until]
+    told = shell("status")
+    assert "waiting until" in told.out and "the plan is used up" in told.out
+    assert shell("run", "--json").lines[-1]["costs"]["launches"] == 1, (
+        "a call that comes too early asks nobody"
+    )
+
+
+def test_at_a_terminal_a_limit_is_waited_for_with_a_countdown(shell: Shell) -> None:
+    limited(shell, time.time() + 8.0)
+    code, seen = on_terminal(shell, "run")
+    assert code == 0, seen
+    assert "waiting until" in seen and "left (Ctrl-C ends it" in seen
+
+
+def test_a_wait_longer_than_the_cap_ends_the_call_and_says_when(shell: Shell) -> None:
+    limited(shell, time.time() + 7 * 3600)
+    code, seen = on_terminal(shell, "run")
+    assert code == 6 and "waiting until" not in seen
+    assert shell("run", "--wait-limit", "1h").code == 6
+    assert "not before" in shell("run").out
+
+
+def test_how_long_is_waited_can_be_said(shell: Shell) -> None:
+    limited(shell, time.time() + 5.0)
+    assert shell("run", "--wait-limit", "2m").code == 0
+    wrong = shell("run", "--wait-limit", "soon")
+    assert wrong.code == 2 and "--wait-limit" in wrong.err and "10m" in wrong.err
+    assert shell("run", "--wait-limit", "2m", "--until", "waiting").code == 2
+
+
+def test_a_wait_at_a_terminal_is_ended_by_ctrl_c_and_begun_again(shell: Shell) -> None:
+    limited(shell, time.time() + 3600)
+    process = shell.start("run", "--wait-limit", "2h")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("waiting "):
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert shell("run").code == 6, "the limit is still there, and nobody was asked"
+    assert shell("status", "--json").lines[-1]["launches"] == 1

@@ -4,8 +4,11 @@ process ends by itself."""
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.ports import Captured, Ran
 from contracts.reply import ReplyClass
@@ -37,6 +40,15 @@ def test_a_server_error_is_no_limit_whatever_it_says(status: int) -> None:
         ("resets Nov 20, 8:40am", 355 * 86400),  # a date without a year lies ahead
         ("limit reached|1000000000", None),  # 2001
         ("resets Feb 31, 9am", None),
+        ("resets 13pm", None),
+        ("resets at 15:00 (UTC)", 6 * 3600 + 1200),
+        ("resets at 08:00", 86400 - 2400),  # past today: tomorrow
+        ("resets 3pm (Europe/Berlin)", 5 * 3600 + 1200),
+        ("try again at Dec 1st, 2026 3:04 PM", 86400 + 6 * 3600 + 1440),
+        ("Try again in 5 hours 12 minutes.", 5 * 3600 + 720),
+        ("resets in 5h12m", 5 * 3600 + 720),
+        ("regain access on 2026-12-01T10:00:00+01:00", 86400 + 1200),
+        ("regain access on 2026-12-01 at 10:00 -0130", 86400 + 2 * 3600 + 1800 + 1200),
         ("resets 3pm (Nowhere/City)", 6 * 3600 + 1200),
         ("port 1796028060", None),
         ("", None),
@@ -45,6 +57,43 @@ def test_a_server_error_is_no_limit_whatever_it_says(status: int) -> None:
 def test_reset_time(said: str, seconds: float | None) -> None:
     found = reset_time(said, NOW)
     assert found == (None if seconds is None else pytest.approx(NOW + seconds))
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "resets"),
+    [
+        # Clocks in Berlin show 02:30 twice, at 00:30 and at 01:30 UTC, when summer ends.
+        ("2026-10-24T22:00Z", "resets 2:30am (Europe/Berlin)", "2026-10-25T00:30Z"),
+        ("2026-10-25T00:50Z", "resets 2:30am (Europe/Berlin)", "2026-10-25T01:30Z"),
+        ("2026-10-25T01:50Z", "resets 2:30am (Europe/Berlin)", "2026-10-26T01:30Z"),
+        ("2026-10-25T00:50Z", "resets Oct 25, 2:30am (Europe/Berlin)", "2026-10-25T01:30Z"),
+        ("2026-10-24T20:00Z", "resets 3pm (Europe/Berlin)", "2026-10-25T14:00Z"),
+        # They never show it when summer begins: it is what the clock before the change would have shown.
+        ("2027-03-27T22:00Z", "resets 2:30am (Europe/Berlin)", "2027-03-28T01:30Z"),
+        ("2027-03-27T20:00Z", "resets 3pm (Europe/Berlin)", "2027-03-28T13:00Z"),
+        ("2026-11-01T04:00Z", "resets 1:30am (America/New_York)", "2026-11-01T05:30Z"),
+        ("2026-11-01T05:45Z", "resets 1:30am (America/New_York)", "2026-11-01T06:30Z"),
+        ("2026-11-30T23:30Z", "resets 1am (Asia/Tokyo)", "2026-12-01T16:00Z"),  # its date is not ours
+    ],
+)
+def test_clocks_are_set_back_and_forward(now: str, said: str, resets: str) -> None:
+    at = datetime.fromisoformat(now).timestamp()
+    assert reset_time(said, at) == datetime.fromisoformat(resets).timestamp()
+
+
+@given(
+    now=st.integers(1796000000, 1860000000),
+    zone=st.sampled_from(
+        ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
+    ),
+    minute=st.integers(0, 1439),
+)
+def test_a_clock_time_is_the_next_such_moment(now: int, zone: str, minute: int) -> None:
+    found = reset_time(f"resets at {minute // 60}:{minute % 60:02} ({zone})", float(now))
+    assert found is not None and now - 600 < found <= now + 26 * 3600
+    there = datetime.fromtimestamp(found, ZoneInfo(zone))
+    skipped = datetime.fromtimestamp(found - 3600, ZoneInfo(zone)).utcoffset() != there.utcoffset()
+    assert skipped or there.hour * 60 + there.minute == minute
 
 
 def test_year_turns() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 DAY = 86400.0
@@ -16,7 +17,7 @@ _AMOUNT = (
     r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
 )
 _WITHIN = re.compile(
-    rf"(?:try again|retry|available again|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT}[\s,and]*)+)",
+    rf"(?:try again|retry|available(?: again)?|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT}[\s,and]*)+)",
     re.I,
 )
 _RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]?\s*(\d+)\b", re.I)
@@ -25,14 +26,18 @@ _EPOCH = re.compile(
     r"(?:\||resets?_?(?:at)?[\"']?\s*[:=]?\s*|until\s+|reset at\s+)(1\d{9}|1\d{12})(?!\d)", re.I
 )
 _ISO = re.compile(
-    r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T|\s+at\s+|\s+)(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?\s*(Z|UTC)?"
+    r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T|\s+at\s+|\s+)(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?"
+    r"\s*(?:(Z|UTC)|([+-]\d\d):?(\d\d))?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LEAD = r"(?:resets?|reset at|resets at|resets on|try again|available again|regain access)(?:\s+(?:at|on))?"
 _DATE = (
     rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>20\d\d))?"
 )
-_TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\b\.?"
+_TIME = (
+    r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\b\.?"
+    r"|(?P<hour24>[01]?\d|2[0-3]):(?P<minute24>[0-5]\d)(?!\d))"
+)
 _ZONE = r"(?:\s*\((?P<zone>[A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?"
 _CLOCK = re.compile(rf"{_LEAD}\s+(?:(?:{_DATE})(?:,|\s+at)?\s+)?{_TIME}{_ZONE}", re.I)
 _ON_DATE = re.compile(rf"{_LEAD}\s+{_DATE}{_ZONE}", re.I)
@@ -43,8 +48,8 @@ def reset_time(text: str, now: float, zone: tzinfo = UTC) -> float | None:
 
     Clock times without a zone of their own are read in `zone` (the child's TZ). Known forms: an epoch after a
     bar (`limit reached|1736722800`), `in 5 days 3 hours`, `retry-after: 30`, an ISO date, `resets 3pm
-    (Europe/Berlin)`, `resets Oct 6, 1pm`, `try again at Nov 30th, 2026 3:05 PM`. A time that can't be one
-    (before yesterday, more than 400 days away) counts as none.
+    (Europe/Berlin)`, `resets at 15:00`, `resets Oct 6, 1pm`, `try again at Nov 30th, 2026 3:05 PM`. A time that
+    can't be one (before yesterday, more than 400 days away) counts as none.
     """
     for read in (_epoch, _within, _iso, _clock):
         found = read(text, now, zone)
@@ -78,7 +83,9 @@ def _iso(text: str, now: float, zone: tzinfo) -> float | None:
     match = _ISO.search(text)
     if match is None:
         return None
-    year, month, day, hour, minute, utc = match.groups()
+    year, month, day, hour, minute, utc, hours, minutes = match.groups()
+    if hours:
+        zone = timezone(timedelta(hours=int(hours), minutes=int(hours[0] + minutes)))
     try:
         when = datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), tzinfo=UTC if utc else zone
@@ -97,21 +104,36 @@ def _clock(text: str, now: float, zone: tzinfo) -> float | None:
         where = ZoneInfo(part["zone"]) if part["zone"] else zone
     except (KeyError, ValueError, OSError):
         where = zone
-    today = datetime.fromtimestamp(now, where)
-    hour = (
-        int(part["hour"]) % 12 + (12 if (part.get("half") or "").lower() == "p" else 0)
-        if "hour" in part
-        else 0
-    )
-    minute = int(part.get("minute") or 0)
+    today = datetime.fromtimestamp(now, where).date()
     try:
+        at = _time(part)
         if not part["month"]:
-            when = today.replace(hour=hour, minute=minute, second=0, microsecond=0)
-            return (when if when.timestamp() > now - JUST_PASSED else when + timedelta(days=1)).timestamp()
+            found = _ahead(today, at, where, now)
+            return found if found > now - JUST_PASSED else _ahead(today + timedelta(days=1), at, where, now)
         month = _MONTHS.index(part["month"].lower()[:3]) + 1
-        when = datetime(int(part["year"] or today.year), month, int(part["day"]), hour, minute, tzinfo=where)
-        if not part["year"] and when.timestamp() < now - DAY:
-            when = when.replace(year=when.year + 1)
+        day = date(int(part["year"] or today.year), month, int(part["day"]))
+        found = _ahead(day, at, where, now)
+        if not part["year"] and found < now - DAY:
+            found = _ahead(day.replace(year=day.year + 1), at, where, now)
+        return found
     except ValueError:
         return None
-    return when.timestamp()
+
+
+def _time(part: Mapping[str, str | None]) -> time:
+    """The time of day that was said; midnight where none was. Raises ValueError."""
+    if part.get("hour24"):
+        return time(int(part["hour24"] or 0), int(part["minute24"] or 0))
+    if not part.get("hour"):
+        return time()
+    if not 1 <= (hour := int(part["hour"] or 0)) <= 12:
+        raise ValueError("no hour of a clock with twelve")
+    afternoon = 12 if (part["half"] or "").lower() == "p" else 0
+    return time(hour % 12 + afternoon, int(part.get("minute") or 0))
+
+
+def _ahead(day: date, at: time, where: tzinfo, now: float) -> float:
+    """The moment when clocks in `where` show `at` on `day`. Where they do twice, because they are set back: the first
+    of the two that is not over."""
+    first, second = (datetime.combine(day, at.replace(fold=fold), where).timestamp() for fold in (0, 1))
+    return second if first <= now - JUST_PASSED < second else first
