@@ -80,6 +80,11 @@ def follow(shell: Shell, blocks: list[tuple[str, str]]) -> str:
 def added(task: Path, block: str) -> None:
     """A block of YAML where the page says that it goes."""
     text = task.read_text()
+    if block.startswith("  claude:"):  # in place of the line that `init` wrote
+        text, found = re.subn(r"(?m)^  claude: .*\n", lambda _: block, text)
+        assert found == 1
+        task.write_text(text)
+        return
     below = "actions:" if block.startswith("  allow") else "checks:" if block.startswith("  - ") else ""
     if not below:
         task.write_text(text.rstrip("\n") + "\n" + block)
@@ -99,6 +104,21 @@ def here(shell: Shell, hub: Hub) -> None:
     text = re.sub(r"(options: \{[^}]*)\}", r"\1, poll: 200ms}", text)  # not a minute
     made = f"  script: {{kind: command, run: [python3, {shell.home / 'agent.py'}]}}\n"
     task.write_text(text.replace("agents:\n", "agents:\n" + made))
+
+
+def pays(shell: Shell, secrets: dict[str, str]) -> Any:
+    """What the task would pay with in the committed workflow, given these secrets of the repository, and what is
+    wrong with that: as `doctor` tells it."""
+    workflow = load(shell.repo / ".github/workflows/maintain.yml")
+    (ours,) = (each for each in workflow["jobs"]["maintain"]["steps"] if each.get("id") == "maintain")
+    env = {name: evaluated(str(value), {"secrets": secrets}) for name, value in ours["env"].items()}
+    claude = shell.home / "agents" / "claude"
+    claude.parent.mkdir(exist_ok=True)
+    claude.write_text("#!/bin/sh\necho '2.0.0 (Claude Code)'\n")
+    claude.chmod(0o755)
+    there = {"PATH": f"{claude.parent}:{shell.env['PATH']}", "GITHUB_TOKEN": "ghs_" + "a" * 36}
+    told = Shell(shell.repo, shell.home, env | there)("doctor", "--json").one
+    return told["task"]["pays"], told["problems"]
 
 
 def nightly(shell: Shell, name: str) -> tuple[dict[str, str], Job]:
@@ -121,11 +141,18 @@ def test_from_nothing_to_a_pull_request(widget: tuple[Shell, Hub]) -> None:
     assert section is not None
     blocks = BLOCKS.findall(section[1])
     kinds = [kind for kind, _ in blocks]
-    assert kinds == ["sh", "yaml", "yaml", "yaml", "sh", "sh", "sh"]
-    follow(shell, blocks[:4])
+    assert kinds == ["sh", "yaml", "yaml", "yaml", "yaml", "sh", "sh", "sh"]
+    follow(shell, blocks[:5])
+    agreed = (shell.repo / "task.yaml").read_text()
     here(shell, hub)
-    assert "prompt at most" in follow(shell, blocks[4:5])
-    follow(shell, blocks[5:6])
+    assert "prompt at most" in follow(shell, blocks[5:6])
+    follow(shell, blocks[6:7])
+    replaced = (shell.repo / "task.yaml").read_text()
+    (shell.repo / "task.yaml").write_text(agreed)
+    key = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "a" * 32}
+    assert pays(shell, key) == ("api-key", []), "the workflow gives what the task names"
+    assert pays(shell, {"ANTHROPIC_API_KEY": ""})[0] is None, "the control: without it nobody pays"
+    (shell.repo / "task.yaml").write_text(replaced)
     assert actionlint((shell.repo / ".github/workflows/maintain.yml").read_text()) == []
 
     first, one = nightly(shell, "first")
@@ -142,5 +169,5 @@ def test_from_nothing_to_a_pull_request(widget: tuple[Shell, Hub]) -> None:
     (pull,) = hub.pulls
     assert pull["title"] == "Drop six" and record["pr-url"] == pull["html_url"]
     assert git(hub.remote, "show", f"{BRANCH}:src/larder.py") == DONE
-    seen = follow(shell, blocks[6:])
+    seen = follow(shell, blocks[7:])
     assert "completed" in seen and "git_push" in seen, "in any clone"
