@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from controller.surfaces import cli_deciding, cli_keeping, cli_running
+from controller.surfaces import cli_agents, cli_deciding, cli_keeping, cli_running
 from controller.surfaces.arguments import Json, Run, RunOption, Task, TaskOption
 from controller.surfaces.call import call
 
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 state = typer.Typer(help="The structured state of the run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(state, name="state")
+app.add_typer(cli_agents.agents, name="agents")
 cli_running.add(app)
 cli_keeping.add(app, state)
 cli_deciding.add(app)

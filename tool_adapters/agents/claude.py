@@ -82,7 +82,8 @@ class Claude:
     """ports.Agent for Claude Code. Options of the task: `cli`, the path of the binary; `effort`, how much the
     model thinks (low to max)."""
 
-    kind = "claude"
+    kind = program = "claude"
+    wire = "messages"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = True
 
@@ -107,7 +108,7 @@ class Claude:
         settings, config = self.settings, self.settings.config
         check_options(settings, ("cli", "effort"))
         effort(settings)
-        binary = find_binary(settings, "claude", INSTALL)
+        binary = find_binary(settings, self.program, INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = claude_credential(settings)
         if config.explore != "none" and settings.worktree is None:
@@ -127,7 +128,7 @@ class Claude:
         """One launch. Never raises for what the process does."""
         settings = self.settings
         try:
-            binary, credential = find_binary(settings, "claude", INSTALL), claude_credential(settings)
+            binary, credential = find_binary(settings, self.program, INSTALL), claude_credential(settings)
         except ConfigError as error:
             return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
         if self.settings.starts_ahead:

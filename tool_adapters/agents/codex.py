@@ -53,7 +53,8 @@ class Codex:
     """ports.Agent for the Codex CLI. Options of the task: `cli`, the path of the binary; `effort`, how much the
     model thinks (low to high; absent: the model's own default)."""
 
-    kind = "codex"
+    kind = program = "codex"
+    wire = "responses"
     dialect_kind: Literal["strict"] = "strict"
     native_reasoning = True
 
@@ -153,7 +154,7 @@ class Codex:
         return agent_environment(self.settings.environ, folders, {"CODEX_HOME": str(home), **credential.env})
 
     def _binary(self) -> Path:
-        return native_codex(find_binary(self.settings, "codex", INSTALL))
+        return native_codex(find_binary(self.settings, self.program, INSTALL))
 
     async def _catalog(self, binary: Path, folders: Folders, env: Mapping[str, str]) -> Path | None:
         """The trimmed catalog, made once per binary and model; None for a model that the binary does not know

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import orjson
 
-from contracts.agents import Price
+from contracts.agents import AgentConfig, Price
 from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.ports import Ran
@@ -46,6 +46,8 @@ MOST_USD = 1_000_000  # of one launch: more is no cost but a mistake, and so unk
 SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
 # Noise with more opening braces than this is no noise around a reply.
 MOST_CANDIDATES = 2_000
+# Ends the names of variables that say where the model is asked.
+ADDRESS = "_BASE_URL"
 
 
 class Command:
@@ -128,6 +130,20 @@ class Command:
 
     async def close(self) -> None:
         """No spare process is kept."""
+
+    @staticmethod
+    def pointed(config: AgentConfig, url: str, key: str) -> tuple[AgentConfig, Mapping[str, str]] | None:
+        """For the conformance suite: its variables, with `url` in those that end in _BASE_URL and `key` in the
+        others. None where it has no address to change."""
+        names = [str(name) for name in config.options.get("env", [])]
+        if not any(name.endswith(ADDRESS) for name in names):
+            return None
+        at = {
+            name: f"{url}/v1" if name.startswith("OPENAI") else url
+            for name in names
+            if name.endswith(ADDRESS)
+        }
+        return config, {name: at.get(name, key) for name in names}
 
     def argv(self) -> list[str]:
         """The command line; a word that is a file of the task's folder becomes its absolute path, because the

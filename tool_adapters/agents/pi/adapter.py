@@ -18,13 +18,13 @@ from typing import Any, Literal
 
 import orjson
 
-from contracts.agents import Price
+from contracts.agents import AgentConfig, Price
 from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
 from tool_adapters.agents.binary import find_binary, version_beside
-from tool_adapters.agents.classify import Failure, classify, ended_badly
+from tool_adapters.agents.classify import SIGNAL_EXITS, Failure, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
 from tool_adapters.agents.launch import (
     REPLY_CAP,
@@ -35,7 +35,7 @@ from tool_adapters.agents.launch import (
     failed,
     start,
 )
-from tool_adapters.agents.pi.configuration import Target
+from tool_adapters.agents.pi.configuration import DEFAULT_PROVIDER, Target
 from tool_adapters.agents.pi.events import TOOL, Events, is_final, read_events, signals
 from tool_adapters.agents.pi.node import find_node
 from tool_adapters.agents.settings import AgentSettings
@@ -45,6 +45,13 @@ NOTHING_ELSE = (
     *("--no-session", "--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes"),
     *("--no-context-files", "--no-mcp", "--no-approve"),
 )
+# By `api` or `provider`; every other provider takes chat completions.
+WIRES: Mapping[str, str] = {
+    "anthropic": "messages",
+    "anthropic-messages": "messages",
+    "openai": "responses",
+    "openai-responses": "responses",
+}
 # Pi repeats the prompt, and the reply several times over.
 OUTPUT_CAP = 8 * REPLY_CAP
 
@@ -53,7 +60,7 @@ class Pi:
     """ports.Agent for Pi. Options of the task: `cli`, the path of Pi's script; `node`, that of Node; `provider`, one
     that Pi knows (anthropic); `api`, what an endpoint at `base_url` speaks; `effort`, how much the model thinks."""
 
-    kind = "pi"
+    kind = program = "pi"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = False
 
@@ -69,10 +76,16 @@ class Pi:
         )
         self._node: Path | None = None
 
+    @staticmethod
+    def wire(config: AgentConfig) -> str:
+        """The API that its model is asked by: what `api` says, else that of the provider."""
+        options = config.options
+        return WIRES.get(str(options.get("api") or options.get("provider") or DEFAULT_PROVIDER), "chat")
+
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; launches nothing."""
         settings = self.settings
-        target, cli = Target.of(settings), find_binary(settings, "pi", INSTALL)
+        target, cli = Target.of(settings), find_binary(settings, self.program, INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(cli), "model": target.model})
         credential = pi_credential(settings, target.provider)
         if settings.config.explore != "none":
@@ -87,7 +100,7 @@ class Pi:
         """One launch. Never raises for what the process does."""
         settings, folders = self.settings, Folders(self.settings)
         try:
-            target, cli = Target.of(settings), find_binary(settings, "pi", INSTALL)
+            target, cli = Target.of(settings), find_binary(settings, self.program, INSTALL)
             credential = pi_credential(settings, target.provider)
             node = self._node = self._node or find_node(settings)
         except ConfigError as error:
@@ -143,6 +156,10 @@ class Pi:
                     survivors=ran.survivors,
                     took=ran.took,
                 )
+        if failure is None and seen.stop is None and ran.exit is not None and ran.exit in SIGNAL_EXITS:
+            # It prints before it asks, so silence does not tell that a signal ended it.
+            said = f"pi was ended by {SIGNAL_EXITS[ran.exit]}, not sent by the controller"
+            failure = Failure(ReplyClass.KILLED, said)
         if failure is None:
             failure = classify(signals(seen, ran.err.text), settings.now())
         return failed(
