@@ -9,6 +9,8 @@ from tests.agents.lean import chatgpt_login, chatgpt_tokens
 from tests.gateway import (
     Answer,
     ApiError,
+    Call,
+    Calls,
     Cut,
     Hang,
     Invalid,
@@ -21,7 +23,7 @@ from tests.gateway import (
 )
 
 Json = dict[str, Any]
-Agent = Literal["claude", "codex"]
+Agent = Literal["claude", "codex", "pi"]
 
 SCHEMA: Json = {
     "type": "object",
@@ -41,7 +43,7 @@ PROMPT = "# Task\nAnswer the question.\n"
 @dataclass(frozen=True)
 class Case:
     """One recording. `answer` None: nothing listens at the base URL. `kill_after` seconds: the run is ended by TERM.
-    `more`: further words of the command line."""
+    `more`: further words of the command line. `api`: what Pi speaks."""
 
     name: str
     agent: Agent
@@ -51,6 +53,7 @@ class Case:
     schema: Json = field(default_factory=lambda: SCHEMA)
     env: dict[str, str] = field(default_factory=dict)
     more: tuple[str, ...] = ()
+    api: str = "openai-completions"
     kill_after: float = 20
     credential: bool = True
     login: Json | None = None
@@ -189,7 +192,45 @@ def _all() -> list[Case]:
         Case("no_credential", "codex", VALID, credential=False),
         Case("empty_prompt", "codex", VALID, prompt=""),
     ]
-    return cases + _chatgpt_logins()
+    return cases + _chatgpt_logins() + _pi()
+
+
+def _pi() -> list[Case]:
+    """Pi over chat completions, and how the other two APIs differ."""
+    again = {"answer": "again", "n": 4}
+    replies = {
+        **_replies(300),
+        "coerced_reply": {"answer": 5, "n": "3"},
+        "two_calls": Calls([Call("", VALID), Call("", again)]),
+        "unknown_tool": Call("bash", {"command": "ls"}),
+        "unknown_tool_beside": Calls([Call("", VALID), Call("bash", {"command": "ls"})]),
+        "content_filter": Truncated('{"answer": "ye', reason="content_filter"),
+    }
+    cases = [
+        Case(name, "pi", answer, kill_after=12 if name == "hang_before_headers" else 30)
+        for name, answer in {**replies, **_openai_errors()}.items()
+    ]
+    other: dict[str, dict[str, Answer]] = {
+        "openai-responses": {**replies, **_openai_errors()},
+        "anthropic-messages": {**replies, **_anthropic_errors()},
+    }
+    short = {"openai-responses": "responses", "anthropic-messages": "messages"}
+    wanted = ("valid", "refusal", "truncated", "stream_error", "hang_mid_stream", "cut_before_answer")
+    wanted += ("400_schema", "400_context", "400_credit", "401", "429", "500", "502_html", "529", "200_html")
+    for api, answers in other.items():
+        cases += [
+            Case(f"{short[api]}_{name}", "pi", answers[name], api=api, kill_after=30)
+            for name in wanted
+            if name in answers
+        ]
+    return [
+        *cases,
+        Case("connection_refused", "pi", None),
+        Case("no_credential", "pi", VALID, credential=False),
+        Case("empty_prompt", "pi", VALID, prompt=""),
+        Case("no_schema", "pi", VALID, env={"SKILL_STATE_SCHEMA": "/nowhere.json"}),
+        Case("no_system", "pi", VALID, env={"SKILL_STATE_SYSTEM": "/nowhere.md"}),
+    ]
 
 
 def _chatgpt_logins() -> list[Case]:

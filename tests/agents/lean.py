@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.agents.binaries import claude_binary, codex_binary
+from tests.agents.binaries import ROOT, claude_binary, codex_binary, node_binary, pi_script
 
 Json = dict[str, Any]
 Auth = Literal["api-key", "subscription"]
@@ -103,6 +103,12 @@ stream_idle_timeout_ms = {idle_ms}
 """
 
 
+PI_LEAN = (
+    *("--no-session", "--no-extensions", "--no-skills", "--no-prompt-templates", "--no-themes"),
+    *("--no-context-files", "--no-mcp", "--no-approve", "--tools", "skill_state_transition"),
+)
+
+
 @dataclass(frozen=True)
 class Finished:
     """What a run left: exit code (negative: the signal that ended it), the two streams."""
@@ -186,6 +192,45 @@ def run_codex(
     (home / "config.toml").write_text(account + CODEX_CONFIG.format(**facts))
     argv = [str(codex_binary()), "exec", "--ephemeral", "--json", "--skip-git-repo-check", "--strict-config"]
     argv += ["--output-schema", str(home / "schema.json"), "--sandbox", "read-only", "--cd", str(work), "-"]
+    return run(argv, work, _scrubbed(folder) | own | (env or {}), prompt, timeout)
+
+
+def run_pi(
+    folder: Path,
+    url: str,
+    prompt: str,
+    schema: Json,
+    *,
+    api: str = "openai-completions",
+    system: str = "You reply by one call.",
+    idle_ms: int = 3000,
+    env: dict[str, str] | None = None,
+    timeout: float = 30,
+) -> Finished:
+    """`pi --mode json` with the product's extension in `folder/work`, configured in `folder/home`. `url` has no
+    path."""
+    home, work = _folders(folder)
+    (home / "system.md").write_text(system)
+    (home / "schema.json").write_text(json.dumps(schema))
+    address = url if api == "anthropic-messages" else f"{url}/v1"
+    model = {"id": PI_MODEL, "contextWindow": 100_000_000}
+    provider = {"baseUrl": address, "api": api, "apiKey": "$GATEWAY_KEY", "models": [model]}
+    files = {
+        "models": {"providers": {"gateway": provider}},
+        "settings": {
+            "retry": {"enabled": False},
+            "compaction": {"enabled": False},
+            "httpIdleTimeoutMs": idle_ms,
+        },
+    }
+    (home / ".pi/agent").mkdir(parents=True)
+    for name, value in files.items():
+        (home / f".pi/agent/{name}.json").write_text(json.dumps(value))
+    argv = [str(node_binary()), str(pi_script()), "--mode", "json", *PI_LEAN]
+    argv += ["--provider", "gateway", "--model", PI_MODEL, "--thinking", "off"]
+    argv += ["--extension", str(ROOT / "tool_adapters/agents/pi/extension.ts")]
+    own = {"HOME": str(home), "PI_OFFLINE": "1", "GATEWAY_KEY": DUMMY_KEY, "NO_COLOR": "1"}
+    own |= {"SKILL_STATE_SCHEMA": str(home / "schema.json"), "SKILL_STATE_SYSTEM": str(home / "system.md")}
     return run(argv, work, _scrubbed(folder) | own | (env or {}), prompt, timeout)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.agents.binaries import pinned_version
 from tests.agents.cases import CASES, Case
-from tests.agents.lean import Finished, run_claude, run_codex
+from tests.agents.lean import Finished, run_claude, run_codex, run_pi
 from tests.agents.recordings import Recording, normalise
 from tests.gateway import Gateway, Script
 
@@ -50,6 +50,8 @@ def _run(case: Case, folder: Path, url: str) -> Finished:
             timeout=case.kill_after,
         )
     env = {"TZ": "UTC", **({} if case.credential else {"GATEWAY_KEY": ""}), **case.env}
+    if case.agent == "pi":
+        return run_pi(folder, url, case.prompt, case.schema, api=case.api, env=env, timeout=case.kill_after)
     return run_codex(
         folder,
         url,

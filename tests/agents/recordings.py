@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.agents.binaries import ROOT
 from tests.agents.cases import Agent
 
 Json = dict[str, Any]
@@ -30,7 +31,7 @@ class Recording:
     stderr: str
 
     def path(self) -> Path:
-        """Its file: one JSON object for Claude, for Codex the events with one line of the other facts
+        """Its file: one JSON object for Claude, for the others the events with one line of the other facts
         before them."""
         suffix = "json" if self.agent == "claude" else "jsonl"
         return FIXTURES / self.agent / f"{self.case}.{suffix}"
@@ -43,7 +44,7 @@ class Recording:
     def text(self) -> str:
         """The file's content."""
         facts: Json = {k: v for k, v in self.__dict__.items() if k not in ("stdout", "agent")}
-        if self.agent == "codex":
+        if self.agent != "claude":
             return json.dumps(facts, ensure_ascii=False) + "\n" + self.stdout
         facts["stdout"] = _parsed(self.stdout)
         return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
@@ -59,7 +60,8 @@ def read(path: Path) -> Recording:
     text = path.read_text("utf-8")
     if path.suffix == ".jsonl":
         head, _, stdout = text.partition("\n")
-        return Recording(**json.loads(head), agent="codex", stdout=stdout)
+        agent = "pi" if path.parent.name == "pi" else "codex"
+        return Recording(**json.loads(head), agent=agent, stdout=stdout)
     facts = json.loads(text)
     if not isinstance(facts["stdout"], str):
         facts["stdout"] = json.dumps(facts["stdout"], ensure_ascii=False) + "\n"
@@ -67,17 +69,20 @@ def read(path: Path) -> Recording:
 
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+PACKAGES = re.compile(r"/[^\s\"]*/node_modules/")
+ENTRY = re.compile(r'"(id|parentId)":"[0-9a-f]{8}"')
 PORT = re.compile(r"127\.0\.0\.1:\d+")
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-VARYING = re.compile(r'"((?:\w+_)?ms|ttft_stream_ms)":\d+')
+VARYING = re.compile(r'"((?:\w+_)?ms|ttft_stream_ms|durationMs|timestamp)":\d+')
 KEPT_COUNTERS = {"retry_delay_ms"}
 
 
 def normalise(text: str, folder: Path) -> str:
     """`text` without what differs between two runs of the same case: folder, port, ids, times, durations."""
-    text = text.replace(str(folder), "/run")
+    text = PACKAGES.sub("", text.replace(str(folder), "/run")).replace(f"{ROOT}/", "")
     text = PORT.sub("127.0.0.1:1", text)
     text = UUID.sub("00000000-0000-4000-8000-000000000000", text)
+    text = ENTRY.sub(r'"\1":"00000000"', text)
     text = STAMP.sub("2026-01-01T00:00:00Z", text)
     return VARYING.sub(lambda m: m[0] if m[1] in KEPT_COUNTERS else f'"{m[1]}":1', text)
 

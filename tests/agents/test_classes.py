@@ -4,9 +4,7 @@ nothing is taken for a limit because somebody wrote about one."""
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import threading
 import time
 import tomllib
@@ -17,12 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from contracts.reply import AgentReply, ReplyClass
-from tests.agents import claude_binary, codex_binary
+from tests.agents import claude_binary, codex_binary, node_binary, pi_script
 from tests.agents.cases import CASES, SCHEMA, Case
 from tests.agents.classes import Told, recorded_as, told
+from tests.agents.lean import PI_MODEL
 from tests.agents.record import closed_port
 from tests.agents.recordings import load
 from tests.gateway import Gateway, Script
@@ -30,11 +30,15 @@ from tests.tool_adapters.agent_world import DIALECTS, KEYS, Player, ask, setting
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
 from tool_adapters.agents.command import Command
+from tool_adapters.agents.pi.adapter import Pi
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS: dict[str, Any] = {"claude": Claude, "codex": Codex, "command": Command}
-BINARIES = {"claude": claude_binary, "codex": codex_binary}
-RECORDED: dict[str, Any] = {"claude": load("claude"), "codex": load("codex")}
+KINDS: dict[str, Any] = {"claude": Claude, "codex": Codex, "command": Command, "pi": Pi}
+BINARIES = {"claude": claude_binary, "codex": codex_binary, "pi": pi_script}
+RECORDED: dict[str, Any] = {agent: load(agent) for agent in ("claude", "codex", "pi")}
+ENDPOINT: dict[str, Any] = {  # what an agent must be told to ask the gateway
+    "pi": {"model": PI_MODEL, "api_key_env": "OPENAI_API_KEY", "options": {"api": "openai-completions"}}
+}
 EVERY = [each for agent in KINDS for each in told(agent).values()]
 PROOFS = ("real", "recording", "cannot happen")
 
@@ -115,6 +119,11 @@ def test_wording(each: Told, case: dict[str, Any], tmp_path: Path) -> None:
         failed = json.loads(RECORDED["claude"]["500"].stdout)
         types = {"api_error": kinds[0], "api_error_type": kinds[1]}
         out = json.dumps({**failed, **types, "api_error_status": status, "result": said})
+    elif each.agent == "pi":
+        body = json.dumps({"message": said, "code": kinds[0], "type": kinds[1]})
+        failed = {"role": "assistant", "content": [], "stopReason": "error", "rawStopReason": kinds[0]}
+        failed["errorMessage"] = f"{status}: {body}" if status else said
+        out = json.dumps({"type": "message_end", "message": failed}) + '\n{"type": "agent_settled"}'
     else:
         body = json.dumps({"error": {"message": said, "code": kinds[0], "type": kinds[1]}})
         text = f"unexpected status {status} Something: {said}" if status else said
@@ -146,19 +155,14 @@ def listening(case: Case) -> Iterator[tuple[str, Gateway | None]]:
         yield gateway.url, gateway
 
 
-def hit(gateway: Gateway, binary: Path, name: str) -> None:
-    """Sends the signal to our own child that runs `binary`, once it has asked."""
+def hit(gateway: Gateway, program: Path, name: str) -> None:
+    """Sends the signal to our own child that runs `program`, once it has asked."""
     until = time.monotonic() + 60
     while not gateway.asked and time.monotonic() < until:
         time.sleep(0.02)
-    listed = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=", "-o", "ppid=", "-o", "args="], capture_output=True, text=True
-    ).stdout
-    ours = [
-        line for line in listed.splitlines() if str(binary) in line and line.split()[1] == str(os.getpid())
-    ]
-    assert len(ours) == 1, listed
-    os.kill(int(ours[0].split()[0]), signal.Signals[f"SIG{name}"])
+    ours = [child for child in psutil.Process().children() if Path(child.exe()) == program]
+    assert len(ours) == 1, ours
+    ours[0].send_signal(signal.Signals[f"SIG{name}"])
 
 
 @pytest.mark.parametrize("each", [pytest.param(e, id=str(e)) for e in EVERY if e.real])
@@ -178,10 +182,14 @@ def test_real(each: Told, tmp_path: Path) -> None:
             dialect=replace(dialect, schema=SCHEMA),
             idle=each.real.get("idle", 30.0),
             timeout=30.0,
+            **ENDPOINT.get(each.agent, {}),
         )
+        if each.agent == "pi":
+            made.config.options["node"] = str(node_binary())
         if name := each.real.get("signal"):
             assert gateway is not None
-            threading.Thread(target=hit, args=(gateway, binary, name), daemon=True).start()
+            program = node_binary().resolve() if each.agent == "pi" else binary
+            threading.Thread(target=hit, args=(gateway, program, name), daemon=True).start()
         agent = KINDS[each.agent](made)
         agent.preflight()
         reply = ask(agent)

@@ -14,7 +14,7 @@ from tests.agents.cases import CASES, Agent, Case
 from tests.agents.record import record
 from tests.agents.recordings import FIXTURES, Recording, load
 
-AGENTS: tuple[Agent, ...] = ("claude", "codex")
+AGENTS: tuple[Agent, ...] = ("claude", "codex", "pi")
 RESULT = {
     *("subtype", "is_error", "terminal_reason", "stop_reason", "api_error_status", "api_error_type"),
     *("result", "errors", "structured_output"),
@@ -31,15 +31,24 @@ AGAIN = {
         "slash_command",
     ],
     "codex": ["valid", "prose", "refusal", "400_schema", "429", "cut_after_message", "no_credential"],
+    "pi": [
+        *("valid", "invalid_reply", "coerced_reply", "two_calls", "unknown_tool_beside", "prose", "refusal"),
+        *("responses_refusal", "messages_refusal", "400_schema", "responses_429", "cut_before_answer"),
+        *("no_schema", "no_system"),
+    ],
 }
 
 
 def gist(recording: Recording) -> tuple[Any, ...]:
     """What a classifier may stand on: all but counts of tokens, which depend on the machine (they count
     paths)."""
-    if recording.agent == "codex":
+    if recording.agent != "claude":
         events = [json.loads(line) for line in recording.stdout.splitlines()]
-        told: Any = [{k: v for k, v in event.items() if k != "usage"} for event in events]
+        told: Any = [
+            {k: v for k, v in event.items() if k != "usage"}
+            for event in events
+            if event["type"] != "message_update"
+        ]
     elif recording.stdout.startswith("{"):
         told = {k: v for k, v in json.loads(recording.stdout).items() if k in RESULT}
     else:
@@ -80,17 +89,21 @@ def test_one_request_when_nothing_is_wrong_and_when_the_reply_is() -> None:
         assert recording.requests <= exceptions.get(name, 2 if name == "subscription_401" else 1), name
     for name, recording in load("codex").items():
         assert recording.requests <= (1 if "401_" not in name else 3), name
+    for name, recording in load("pi").items():
+        assert recording.requests <= 1, name
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_only_valid_replies_look_like_success(agent: Agent) -> None:
-    """Exit 0 is not enough: a local command ends so without a reply, and Codex does whatever the message
-    is."""
+    """Exit 0 is not enough: a local command ends so without a reply, Codex does whatever the message is, Pi
+    whatever comes."""
     good = {name for name, recording in load(agent).items() if recording.code == 0}
     answered = {"valid", "valid_about_limits", "slow", "subscription_valid"}
     if agent == "claude":
         assert good == answered | {"slash_command"}
         assert "structured_output" not in json.loads(load(agent)["slash_command"].stdout)
+    elif agent == "pi":
+        assert good == set(load(agent)) - {"no_credential", "no_schema", "no_system"}
     else:
         wrong = {"invalid_reply", "invalid_json", "prose", "prose_around_json", "prose_mentions_429"}
         assert good == answered | {"subscription_refreshed", "no_reply", "refusal"} | wrong

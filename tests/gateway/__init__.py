@@ -3,6 +3,8 @@
 from controller.conformance.loopback import (
     Answer,
     ApiError,
+    Call,
+    Calls,
     Cut,
     Gateway,
     Hang,
@@ -24,6 +26,8 @@ from controller.conformance.loopback import (
 __all__ = [
     "Answer",
     "ApiError",
+    "Call",
+    "Calls",
     "Cut",
     "Gateway",
     "Hang",

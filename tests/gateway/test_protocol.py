@@ -20,6 +20,8 @@ from tests.agents.binaries import ROOT
 from tests.gateway import (
     Answer,
     ApiError,
+    Call,
+    Calls,
     Cut,
     Gateway,
     Hang,
@@ -102,6 +104,30 @@ def test_a_slow_stream_is_the_same_stream(api: str) -> None:
     with Gateway(Script([SlowStream(REPLY, delay=0.001, chunk=30), REPLY])) as gateway:
         slow, fast = (said(api, post(gateway, api, stream=True), True) for _ in range(2))
     assert slow == fast
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_several_calls_in_one_message(api: str) -> None:
+    named = {"name": "skill_state_transition", "input_schema": SCHEMA, "parameters": SCHEMA}
+    tool = {"type": "function", "function": named} if api == "chat" else named
+    body = body_of(api) | {"tools": [tool], "text": {}, "response_format": {}}
+    made = Calls([Call("", REPLY), Call("bash", {"command": "ls"}), Call("", REPLY)])
+    with Gateway(Script([made, made])) as gateway:
+        whole = json.loads(post(gateway, api, body=body))
+        parts = events(post(gateway, api, body=body | {"stream": True}))
+    if api == "anthropic":
+        found = [(block["name"], block["input"]) for block in whole["content"]]
+        begun = [e["content_block"]["name"] for e in parts if e["type"] == "content_block_start"]
+    elif api == "responses":
+        found = [(item["name"], json.loads(item["arguments"])) for item in whole["output"]]
+        begun = [e["item"]["name"] for e in parts if e["type"] == "response.output_item.added"]
+    else:
+        functions = [call["function"] for call in whole["choices"][0]["message"]["tool_calls"]]
+        found = [(each["name"], json.loads(each["arguments"])) for each in functions]
+        deltas = [c["delta"].get("tool_calls", ()) for e in parts for c in e["choices"]]
+        begun = [call["function"]["name"] for calls in deltas for call in calls]
+    assert [(each.tool or named["name"], each.args) for each in made.calls] == found
+    assert begun == [name for name, _ in found]
 
 
 def test_stop_reasons() -> None:

@@ -51,6 +51,8 @@ def settings(
 ) -> AgentSettings:
     """Settings of one agent below `folder`; nothing of this machine but the PATH."""
     more = {name: config.pop(name) for name in ("worktree", "base_dir", "dialect") if name in config}
+    if kind == "pi":
+        config["options"] = {"node": str(shell_as_node(folder)), **config.get("options", {})}
     dialect = more.pop("dialect", DIALECTS["strict" if kind == "codex" else "merge"])
     runner = ProcessRunner(
         folder / "spool", graces=Graces(interrupt=0.3, terminate=0.3, sweep=0.2), disk_cap=20_000_000
@@ -68,6 +70,16 @@ def settings(
         now=lambda: NOW,
         **more,
     )
+
+
+def shell_as_node(folder: Path) -> Path:
+    """A Node that runs the script of a Player."""
+    path = folder / "node"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text('#!/bin/sh\n[ "$1" = --version ] && echo v24.0.0 && exit\nexec /bin/sh "$@"\n')
+        path.chmod(0o755)
+    return path
 
 
 def surround(folder: Path) -> dict[str, str]:

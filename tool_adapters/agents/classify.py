@@ -24,11 +24,13 @@ R = ReplyClass
 @dataclass(frozen=True)
 class Signals:
     """What is known of a failed launch. `kinds` are typed words of the agent or its vendor, `status` the HTTP
-    status behind the failure, `channel` the text of the agent's own error channel."""
+    status behind the failure, `channel` the text of the agent's own error channel, `reset` when a limit ends (UTC epoch
+    seconds), where a field says so."""
 
     kinds: tuple[str, ...] = ()
     status: int | None = None
     channel: str = ""
+    reset: float | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
             r"disabled organization",
             r"organization has (been )?disabled",
             r"no auth credentials",
+            r"no api key found",
         ),
         R.AUTH,
     ),
@@ -188,6 +191,7 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
             r"no prompt provided",
             r"input must be provided",
             r"model instructions file",
+            r"failed to load extension|^skill-state: ",
             r"failed to read output schema",
             r"cannot be used with root",
             r"not inside a trusted directory",
@@ -200,11 +204,8 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
     (_any(r"\bpanicked at\b", r"segmentation fault", r"javascript heap out of memory"), R.CRASHED),
     (
         _any(
-            r"idle timeout",
-            r"request timed out",
-            r"no chunks received",
-            r"no response from api",
-            r"UND_ERR_\w+_TIMEOUT",
+            r"idle timeout|request timed out|UND_ERR_\w+_TIMEOUT",
+            r"no chunks received|no response from api",
         ),
         R.HANG,
     ),
@@ -253,7 +254,7 @@ def classify(signals: Signals, now: float) -> Failure:
     found = next((cls for wording, cls in WORDINGS if wording.search(text)), None)
     if found is not None:
         return Failure(found, _said(text))
-    limit = limit_of(text, kinds, signals.status, now)
+    limit = limit_of(text, kinds, signals.status, now, signals.reset)
     if limit is not None:
         who = f". {limit.lifted_by}" if limit.lifted_by else ""
         return Failure(limit.cls, _said(text) + who, limit.reset)

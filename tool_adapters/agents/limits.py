@@ -89,14 +89,16 @@ def lifted_by(text: str) -> str:
     return _who(PERMANENT, text) or _who(NEEDS_A_PERSON, text) or ANYBODY
 
 
-def limit_of(text: str, kinds: Collection[str], status: int | None, now: float) -> Limit | None:
-    """The limit that `text` speaks of; None when it speaks of none. `kinds` and `status` are what is said of it in
-    types."""
+def limit_of(
+    text: str, kinds: Collection[str], status: int | None, now: float, told: float | None = None
+) -> Limit | None:
+    """The limit that `text` speaks of; None when it speaks of none. `kinds`, `status` and `told`, when it ends, are
+    what is said of it in types."""
     if NOT_A_LIMIT.search(text):
         return Limit(ReplyClass.TRANSIENT)
     limited = status == 429 or not LIMIT_KINDS.isdisjoint(kinds)
     rate, planned = bool(RATE_LIMIT.search(text)), PLAN_KIND in kinds or bool(PLAN_LIMIT.search(text))
-    reset, asks = reset_time(text, now), _who(NEEDS_A_PERSON, text)
+    reset, asks = told or reset_time(text, now), _who(NEEDS_A_PERSON, text)
     if who := _who(PERMANENT, text):
         return Limit(ReplyClass.LIMIT_PERMANENT, reset, who)
     if reset is not None and (limited or rate or planned or asks):

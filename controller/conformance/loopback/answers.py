@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,6 +41,13 @@ class Call:
 
     tool: str
     args: Json | str
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Several calls in one message; a `tool` of "" is the answering one."""
+
+    calls: Sequence[Call]
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,7 @@ Answer = (
     | NoCall
     | Invalid
     | Call
+    | Calls
     | Refusal
     | Truncated
     | ApiError
@@ -130,6 +138,7 @@ NAMES: dict[str, Any] = {
         NoCall,
         Invalid,
         Call,
+        Calls,
         Refusal,
         Truncated,
         ApiError,

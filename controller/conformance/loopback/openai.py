@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
     Call,
+    Calls,
     Invalid,
     NoCall,
     Refusal,
@@ -84,11 +86,14 @@ def _items(request: Recorded, answer: Answer) -> list[Json]:
         case Text(text):
             return [_message(request, _text(text))]
         case Truncated(text):
-            return [_message(request, _text(text)) | {"status": "incomplete"}]
+            return [_reply(request, text) | {"status": "incomplete"}]
         case Invalid(raw):
             return [_reply(request, raw)]
         case Call(tool, args):
             return [_called(request, tool, args)]
+        case Calls(calls):
+            tool = request.answer_tool or ""
+            return [_called(request, each.tool or tool, each.args, at=at) for at, each in enumerate(calls)]
         case dict():
             return [_reply(request, json.dumps(answer, ensure_ascii=False))]
         case _:
@@ -102,8 +107,9 @@ def _reply(request: Recorded, raw: str) -> Json:
     return _called(request, request.answer_tool, raw, "function_call")
 
 
-def _called(request: Recorded, tool: str, args: Json | str, kind: str = "") -> Json:
-    ids = {"id": f"fc_{request.number:04}", "call_id": f"call_{request.number:04}"}
+def _called(request: Recorded, tool: str, args: Json | str, kind: str = "", at: int = 0) -> Json:
+    number = f"{request.number:04}{at or ''}"
+    ids = {"id": f"fc_{number}", "call_id": f"call_{number}"}
     call = {**ids, "name": tool, "status": "completed"}
     if isinstance(args, str) and not kind:
         return {"type": "custom_tool_call", **call, "input": args}
@@ -193,12 +199,15 @@ def _said(request: Recorded, answer: Answer) -> tuple[Json, str]:
         case Refusal(text):
             return {"content": None, "refusal": text}, "stop"
         case Truncated(text, reason):
-            return {"content": text}, "length" if reason == "max_output_tokens" else reason
+            said, _ = _chat_reply(request, text)
+            return said, "length" if reason == "max_output_tokens" else reason
         case Invalid(raw):
             return _chat_reply(request, raw)
         case Call(tool, args):
-            return _chat_call(
-                request, tool, args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+            return _chat_calls(request, [(tool, args)])
+        case Calls(calls):
+            return _chat_calls(
+                request, [(each.tool or request.answer_tool or "", each.args) for each in calls]
             )
         case dict():
             return _chat_reply(request, json.dumps(answer, ensure_ascii=False))
@@ -209,13 +218,16 @@ def _said(request: Recorded, answer: Answer) -> tuple[Json, str]:
 def _chat_reply(request: Recorded, raw: str) -> tuple[Json, str]:
     if request.answer_tool is None:
         return {"content": raw}, "stop"
-    return _chat_call(request, request.answer_tool, raw)
+    return _chat_calls(request, [(request.answer_tool, raw)])
 
 
-def _chat_call(request: Recorded, tool: str, raw: str) -> tuple[Json, str]:
-    function = {"name": tool, "arguments": raw}
-    call = {"id": f"call_{request.number:04}", "type": "function", "function": function}
-    return {"content": None, "tool_calls": [call]}, "tool_calls"
+def _chat_calls(request: Recorded, calls: Sequence[tuple[str, Json | str]]) -> tuple[Json, str]:
+    made = []
+    for at, (tool, args) in enumerate(calls):
+        raw = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+        ids = {"id": f"call_{request.number:04}{at or ''}", "type": "function"}
+        made.append({**ids, "function": {"name": tool, "arguments": raw}})
+    return {"content": None, "tool_calls": made}, "tool_calls"
 
 
 def _completion(request: Recorded, kind: str) -> Json:

@@ -20,6 +20,7 @@ from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
     Call,
+    Calls,
     Cut,
     Hang,
     Invalid,
@@ -321,6 +322,8 @@ def _size(answer: Answer) -> int:
             return len(json.dumps(inner, ensure_ascii=False).encode())
         case Call(_, args):
             return len(json.dumps(args).encode())
+        case Calls(calls):
+            return sum(map(_size, calls))
         case Text(text) | NoCall(text) | Refusal(text) | Truncated(text) | Invalid(text):
             return len(text.encode())
         case StreamError() | ApiError() | Hang():

@@ -12,6 +12,7 @@ thinks, so from outside only `timeout` bounds it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ import orjson
 
 from contracts.agents import AgentConfig, Price
 from contracts.errors import ConfigError
-from contracts.ports import Ran
+from contracts.ports import Captured, Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
 from tool_adapters.agents.binary import find_binary, version_beside
@@ -140,10 +141,13 @@ class Pi:
         """The reply of a process that has ended."""
         settings, seen = self.settings, read_events(ran.out.data)
         usage = _usage(seen.usage, settings.config.price)
-        failure = ended_badly(ran, "pi", settings.config.timeout, settings.config.idle)
+        # Before the model has answered, Pi's lines say nothing that bears on how it ended.
+        heard = ran if seen.stop is not None or ran.exit == 0 else replace(ran, out=Captured())
+        failure = ended_badly(heard, "pi", settings.config.timeout, settings.config.idle)
         if failure is None and ran.out.total > OUTPUT_CAP:
             failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
-        if failure is None and seen.error is None and seen.settled and (ran.exit == 0 or ran.settled):
+        unsaid = seen.stop is None and bool(ran.err.text.strip())  # then stderr says why
+        if failure is None and seen.error is None and not unsaid and (ran.exit == 0 or ran.settled):
             failure = unusable(seen)
             if failure is None:
                 value = seen.calls[0].arguments
@@ -182,11 +186,15 @@ def unusable(seen: Events) -> Failure | None:
     """Why a message that ended well is no reply."""
     if seen.stop is None:
         return Failure(ReplyClass.MISSING, "pi ended without asking the model")
+    if not seen.settled:
+        return Failure(ReplyClass.UNKNOWN, "pi ended before its run was over")
     if seen.stop == "length":
         return Failure(ReplyClass.INVALID, "the answer was cut off at the model's output limit")
+    if seen.refused:
+        return Failure(ReplyClass.REFUSAL, "the model refused to answer")
     if not seen.calls:
-        how = "in prose" if seen.text.strip() else "nothing"
-        return Failure(ReplyClass.MISSING, f"the model answered {how} and did not call {TOOL}")
+        how = "answered in prose" if seen.text.strip() else "said nothing"
+        return Failure(ReplyClass.MISSING, f"the model {how} and did not call {TOOL}")
     if len(seen.calls) > 1:
         return Failure(
             ReplyClass.INVALID, f"the model made {len(seen.calls)} tool calls in one answer; make one"

@@ -36,7 +36,7 @@ class Call:
 @dataclass
 class Events:
     """`stop`: how the message ended, in Pi's words; `raw_stop` in the vendor's; `error`: Pi's account of a failed
-    request; `settled`: the run is over."""
+    request; `refused`: the vendor says so in a field of its own; `settled`: the run is over."""
 
     stop: str | None = None
     raw_stop: str | None = None
@@ -44,6 +44,7 @@ class Events:
     text: str = ""
     calls: list[Call] = field(default_factory=list)
     usage: Mapping[str, Any] | None = None
+    refused: bool = False
     settled: bool = False
 
 
@@ -54,6 +55,11 @@ def read_events(data: bytes) -> Events:
         match event:
             case {"type": "message_end", "message": {"role": "assistant"} as message} if seen.stop is None:
                 _take(seen, message)
+            case {
+                "type": "entry_appended",
+                "entry": {"customType": "skill-state", "data": {"refused": True}},
+            }:
+                seen.refused = True
             case {"type": "agent_settled"}:
                 seen.settled = True
     return seen
@@ -75,10 +81,10 @@ def signals(seen: Events, stderr: str) -> Signals:
         body = orjson.loads(said)
         error = body.get("error") or body
         kinds += [str(error[name]) for name in ("code", "type") if error.get(name)]
-        said = str(error.get("message") or said)
+        said, reset = str(error.get("message") or said), error.get("resets_at")
     except (orjson.JSONDecodeError, AttributeError):
-        pass
-    return Signals(tuple(kinds), status, said)
+        reset = None
+    return Signals(tuple(kinds), status, said, reset if isinstance(reset, int | float) else None)
 
 
 def _objects(data: bytes) -> Iterator[JsonObject]:

@@ -14,7 +14,9 @@ type Payload = { [key: string]: any };
 
 export default function (pi: ExtensionAPI): void {
   const schema = JSON.parse(read("SKILL_STATE_SCHEMA"));
+  let system = "";
   let requests = 0;
+  let refused = false;
 
   pi.registerTool({
     name: "skill_state_transition",
@@ -27,14 +29,30 @@ export default function (pi: ExtensionAPI): void {
   });
 
   // Pi goes on with its own prompt, or with what it would have sent, when a handler throws: that must not be sent.
-  pi.on("before_agent_start", () => orExit(() => ({ systemPrompt: read("SKILL_STATE_SYSTEM") })));
+  pi.on("before_agent_start", () =>
+    orExit(() => {
+      system = read("SKILL_STATE_SYSTEM");
+      return { systemPrompt: system };
+    }),
+  );
+
+  // A refusal in a field of its own is left out of Pi's message.
+  pi.on("provider_stream_event", ({ data }) => {
+    if (!refused && declines(data as Payload)) {
+      refused = true;
+      pi.appendEntry("skill-state", { refused });
+    }
+  });
 
   pi.on("before_provider_request", ({ payload }, ctx) =>
     orExit(() => {
       requests += 1;
-      if (requests === 1) return forced(payload as Payload, ctx.model?.api);
-      ctx.abort(); // a repair would be a request that nobody has allowed for
-      return undefined;
+      if (requests > 1) {
+        ctx.abort(); // a repair would be a request that nobody has allowed for
+        return undefined;
+      }
+      if (!JSON.stringify(payload).includes(JSON.stringify(system))) throw new Error("Pi sends another system prompt");
+      return forced(payload as Payload, ctx.model?.api);
     }),
   );
 }
@@ -55,6 +73,11 @@ function forced(payload: Payload, api: string | undefined): Payload {
     default:
       return payload;
   }
+}
+
+/** Whether an event of OpenAI's stream carries a refusal. */
+function declines(event: Payload | undefined): boolean {
+  return Boolean(event?.choices?.[0]?.delta?.refusal) || String(event?.type).startsWith("response.refusal.");
 }
 
 /** A message without cache marks: what stands in it is new in every step, and writing to the cache costs. */
