@@ -9,7 +9,7 @@ from typing import Any
 from tests.bench.report import report
 from tests.bench.skillexec import experiments
 
-NAMES = ("horizon", "noise", "drift", "budget", "misreading", "long", "repository")
+NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository")
 
 
 def measured(names: list[str], quick: bool) -> dict[str, Any]:
@@ -25,6 +25,7 @@ def measured(names: list[str], quick: bool) -> dict[str, Any]:
         "misreading": lambda: experiments.misread(
             (0.0, 0.03) if quick else (0.0, 0.002, 0.01, 0.03, 0.1), seeds=seeds
         ),
+        "faults": lambda: experiments.broken(length=30 if quick else 100, seeds=seeds),
         "long": lambda: (
             experiments.long((50, 200) if quick else (50, 200, 1000, 5000), 10)
             | experiments.long((50, 200) if quick else (50, 200, 1000, 5000), experiments.SHELVES)
@@ -45,6 +46,8 @@ def main() -> int:
         if isinstance(cell, dict) and "ours" in key and "score, strict" in cell:
             figures[f"{key}: missed"] = round(1 - cell["score, strict"][0], 4)
             bounds[f"{key}: a perfect reader finds all it needs"] = (f"{key}: missed", 0)
+        if key == "faults: ours, paper, committed corruption of syntax and type":
+            bounds["no reply of broken syntax or type gets into our state"] = (key, 0)
         if "growth exponent, 10 shelves" in key:
             bounds["ours grows with the horizon alone"] = (key, 1.05)
     return report(

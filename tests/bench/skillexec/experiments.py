@@ -15,6 +15,7 @@ from tests.bench.report import say
 from tests.bench.skillexec import repository, warehouse
 from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE, Domain
 from tests.bench.skillexec.episode import Outcome, World
+from tests.bench.skillexec.faults import MIX, Faulty, committed
 from tests.bench.skillexec.figures import Sized, exponent, over, told
 from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
@@ -156,6 +157,29 @@ def long(lengths: Iterable[int], shelves: int, seeds: Iterable[int] = SEEDS[:1])
         totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
         say(f"long: T={length}, {shelves} shelves: {told(cell)['tokens a prompt, o200k']}")
     found[f"growth exponent, {shelves} shelves"] = exponent(lengths, totals)
+    return found
+
+
+def broken(rate: float = 0.2, length: int = 100, seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
+    """Faults in replies, and how many were taken into the state all the same. A lost key can't be seen by a schema: it
+    is counted, not promised."""
+    found: dict[str, Any] = {}
+    seeds = list(seeds)
+    for runtime in ("skill.state", "ours, paper"):
+        total = {kind: [0, 0] for kind in MIX}
+        scores = []
+        for seed in seeds:
+            reader = Faulty(Perfect(), rate, seed)
+            outcome = episode(runtime, stored(seed, length), reader=reader)
+            scores.append(outcome.score())
+            for kind, (injected, taken) in committed(outcome, reader).items():
+                total[kind] = [total[kind][0] + injected, total[kind][1] + taken]
+        found |= {f"{runtime}, {kind}, [injected, committed]": counts for kind, counts in total.items()}
+        found[f"{runtime}, committed corruption of syntax and type"] = sum(
+            total[kind][1] for kind in ("wrong type", "broken syntax")
+        )
+        found[f"{runtime}, score, strict"] = over(scores)
+        say(f"faults: {runtime}: {total}")
     return found
 
 

@@ -47,7 +47,7 @@ authorities:
   books: {{use: command, run: [/bin/true]}}
 checks:
   - {{name: done, role: goal, run: [/bin/false]}}
-budgets: {{steps: 100000, tokens: 100000000000, rejections: 3}}
+budgets: {{steps: 100000, tokens: 100000000000, rejections: 20}}
 """
 
 

@@ -14,6 +14,7 @@ from tests.bench.skillexec import books, readers, repository, warehouse
 from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE
 from tests.bench.skillexec.episode import NOISE, Event
 from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, episode, stored
+from tests.bench.skillexec.faults import Faulty, committed
 from tests.bench.skillexec.figures import exponent
 from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
@@ -186,6 +187,19 @@ def test_ours_takes_a_refused_action_as_evidence_and_keeps_the_state(tmp_path: P
     outcome = anyio.run(play_ours, rig, around)
     assert outcome.rejected == 1 and outcome.strict[1] is False
     assert "item_77" not in outcome.turns[-1].prompt.partition("=== STATE ===")[2].partition("===")[0]
+
+
+def test_broken_replies_are_told_apart_from_those_that_lost_a_key() -> None:
+    counts = {}
+    for runtime in ("skill.state", "ours, paper"):
+        reader = Faulty(Perfect(), 0.5, 1)
+        outcome = episode(runtime, stored(42, 60), reader=reader)
+        assert len(reader.faults) == len(outcome.turns) > 60
+        counts[runtime] = committed(outcome, reader)
+    ours, theirs = counts["ours, paper"], counts["skill.state"]
+    assert all(injected > 2 for injected, _ in ours.values()), "each kind was injected"
+    assert ours["wrong type"][1] == ours["broken syntax"][1] == 0 < ours["key loss"][1]
+    assert theirs["wrong type"][1] > 0, "the paper's runtime has no schema: what ours refuses gets in"
 
 
 def test_costs_are_counted_as_they_are() -> None:
