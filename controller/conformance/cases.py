@@ -141,7 +141,8 @@ def _one_request(seen: Seen) -> Broken:
 def _schema(seen: Seen) -> Broken:
     sent = seen.first.schema if seen.first else {}
     if not sent:
-        yield "the request holds no schema"
+        if getattr(seen.subject.kind, "holds_to_schema", True):
+            yield "the request holds no schema"
     elif not same_json(sent, seen.subject.dialect.schema):
         yield "the request holds another schema than was given"
 
@@ -273,8 +274,10 @@ def _asked(seen: Seen) -> JsonObject:
 
 
 def _how_held(seen: Seen) -> JsonObject:
-    tool = seen.first.answer_tool if seen.first else None
-    return {"by": f"tool {tool}" if tool else "format"}
+    first = seen.first
+    if first is None or not first.schema:
+        return {"by": "nothing"}
+    return {"by": f"tool {first.answer_tool}" if first.answer_tool else "format"}
 
 
 def _size(seen: Seen) -> JsonObject:

@@ -22,6 +22,8 @@ KEY_NAME = "SKILL_STATE_CONFORMANCE_KEY"
 KEY = "dummy-key-of-the-conformance-suite"
 SECRET = "canary-that-no-child-may-see"
 LEAK = "MEMORY-FILE-THAT-NOBODY-ASKED-FOR"
+# What a `base_url` ends in, by the API that is spoken there.
+PATHS = {"messages": "", "generate": "", "responses": "/v1", "chat": "/v1"}
 PROGRAM = Path(__file__).with_name("program.py")
 
 SCHEMA: JsonObject = {
@@ -179,8 +181,8 @@ class Subject:
         wire = self._wire
         if wire is None:
             return None
-        if wire not in ("messages", "responses", "chat"):
-            raise ConfigError(f"agent {self.name}: `wire` is messages, responses or chat, not {wire!r}")
+        if wire not in PATHS:
+            raise ConfigError(f"agent {self.name}: `wire` is one of {', '.join(PATHS)}, not {wire!r}")
         # A login is a file of its own, and a cloud signs for its own address: a key stands in for both.
         subscription = self.config.auth == "subscription" and self.config.auth_file is None
         update = {
@@ -188,7 +190,8 @@ class Subject:
             "token_env": KEY_NAME if subscription else None,
             "api_key_env": None if subscription else KEY_NAME,
             "auth_file": None,
-            "base_url": url if wire == "messages" else f"{url}/v1",
+            "base_url": url + PATHS[wire],
+            "model": self.config.model or ("any-model" if getattr(self.kind, "needs_model", False) else None),
         }
         return self.settings.model_copy(update=update), {KEY_NAME: KEY}
 

@@ -14,7 +14,9 @@ from controller.conformance.known import Known
 from controller.conformance.subject import Subject
 from controller.conformance.suite import run_suite
 from controller.installed import found
+from controller.surfaces.doctor import MEASURED
 from tests.agents import claude_binary, codex_binary, node_binary, pi_script, pinned_version
+from tests.agents.binaries import ROOT
 
 Entry = dict[str, Any]
 ENDPOINT = {"model": "some-model", "base_url": "http://127.0.0.1:1/v1"}
@@ -32,6 +34,14 @@ MODES: dict[tuple[str, str], tuple[Callable[[], Path], Callable[[], Entry]]] = {
     ("pi", "api-key, messages"): (pi_script, on_node),
     ("pi", "api-key, chat"): (pi_script, lambda: {**ENDPOINT, **on_node(api="openai-completions")}),
 }
+
+
+MOST = [
+    ("claude", "api-key", 1_100),
+    ("claude", "subscription", 2_300),
+    ("codex", "api-key", 2_000),
+    ("pi", "api-key, chat", 700),
+]
 
 
 @pytest.mark.parametrize(("kind", "mode"), MODES, ids=" ".join)
@@ -55,3 +65,16 @@ def test_the_facts_that_are_shipped_are_of_these_modes_and_the_pinned_versions()
         known = Known.of(found("agents", kind)).versions
         assert list(known) == [pinned_version(kind)]
         assert set(known[pinned_version(kind)]) == {mode for other, mode in MODES if other == kind}
+
+
+def test_everywhere_the_same_versions_are_called_known() -> None:
+    versions = {kind: pinned_version(kind) for kind, _ in MODES}
+    assert {kind: MEASURED[kind] for kind in versions} == versions
+    table = (ROOT / "docs/agents.md").read_text("utf-8").split("launched as")[0]
+    assert all(f"known: {version}" in table for version in versions.values())
+
+
+@pytest.mark.parametrize(("kind", "mode", "most"), MOST)
+def test_little_is_sent_beside_prompt_and_schema(kind: str, mode: str, most: int) -> None:
+    """Bytes of a request; the test above holds the shipped facts against the binaries."""
+    assert Known.of(found("agents", kind)).facts(pinned_version(kind), mode)["wire_size"]["overhead"] <= most

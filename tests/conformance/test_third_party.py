@@ -85,6 +85,39 @@ def test_the_list_names_every_kind(installed: Path) -> None:
     )
 
 
+TASK = """\
+version: 1
+name: some
+goal: nothing
+workspace: {base: main}
+checks: [{name: c, role: goal, run: ["true"]}]
+agent: {use: mine, fallback: FALLBACK}
+agents:
+  mine: {kind: chatty}
+  other: {kind: command, run: [no-such-program]}
+"""
+
+
+@pytest.mark.parametrize(("fallback", "code"), [("[]", 0), ("[other]", 3)])
+def test_the_list_of_a_task_fails_where_one_that_it_uses_can_not_be_used(
+    fallback: str, code: int, installed: Path
+) -> None:
+    (installed / "task.yaml").write_text(TASK.replace("FALLBACK", fallback))
+    got, out, _ = controller(installed, "list")
+    assert got == code
+    mine, other, why = out.splitlines()
+    assert mine.startswith("mine         usable      kind chatty") and f"at {installed}/bin/chatty" in mine
+    assert other.startswith("other        not usable  kind command") and "no program 'no-such-program'" in why
+
+
+def test_an_own_program_that_no_variable_points_elsewhere_is_tried_as_far_as_it_goes(installed: Path) -> None:
+    (installed / "task.yaml").write_text(TASK.replace("no-such-program", "'true'").replace("FALLBACK", "[]"))
+    code, out, _ = controller(installed, "test", "other")
+    tried = {line.split()[1] for line in out.splitlines() if line.startswith("good")}
+    assert (code, tried) == (0, {"environment", "leftovers", "interrupt"})
+    assert "untried  round_trip" in out and "it can't be pointed at the loopback" in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

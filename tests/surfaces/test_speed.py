@@ -57,6 +57,8 @@ def test_a_terminal_that_knows_only_ascii(shell: Shell) -> None:
 def test_help_needs_the_parser_alone(shell: Shell) -> None:
     seen = imported(shell, "--help")
     assert "typer" in seen and not seen & (HEAVY - {"typer", "subprocess"})
+    assert "controller.surfaces.cli_agents" in seen
+    assert not [name for name in seen if name.startswith(("controller.conformance", "tool_adapters", "http"))]
 
 
 def test_the_unusual_goes_the_long_way(shell: Shell) -> None:

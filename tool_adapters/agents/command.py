@@ -56,6 +56,7 @@ class Command:
     kind = "command"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = False
+    holds_to_schema = False  # that is its program's own affair
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
