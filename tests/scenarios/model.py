@@ -37,7 +37,8 @@ class PolicyModel:
         transition = (
             REFUSED if self.asked in self.bad else decide(_uncorrected(prompt) if self.bad else prompt)
         )
-        return self._codex().encode(transition) if request.api == "responses" else transition
+        # Who has no tool for the answer is Codex: what it says is the answer.
+        return transition if request.answer_tool else self._codex().encode(transition)
 
     def _codex(self) -> Dialect:
         assert self.task is not None

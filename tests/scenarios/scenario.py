@@ -42,10 +42,13 @@ class Call:
 
 
 class Scenario:
-    """`task` is drop-six or drop-python2, `folder` an empty folder for it, `url` a model gateway's."""
+    """`task` is drop-six or drop-python2, `folder` an empty folder for it, `url` a model gateway's, `environ` what the
+    controller finds in its environment beside the usual."""
 
-    def __init__(self, task: str, folder: Path, url: str = "", agents: Json | None = None) -> None:
-        self.task, self.folder = task, folder
+    def __init__(
+        self, task: str, folder: Path, url: str = "", agents: Json | None = None, environ: Json | None = None
+    ) -> None:
+        self.task, self.folder, self.environ = task, folder, environ or {}
         self.branch = f"skill-state/{task}"
         self.root = fetch.checkout(folder / "checkout")
         self.home = folder / "home"
@@ -69,7 +72,7 @@ class Scenario:
 
     def controller(self, *words: str) -> Call:
         """`controller WORDS` in the checkout."""
-        return call_controller(self.root, self.home, *words)
+        return call_controller(self.root, self.home, *words, environ=self.environ)
 
     def git(self, *words: str) -> str:
         """What git prints in the checkout."""
@@ -107,10 +110,10 @@ class Scenario:
         return self.controller("log", "--json").lines
 
 
-def call_controller(folder: Path, home: Path, *words: str) -> Call:
-    """`controller WORDS` in a folder, with nothing of this machine's environment but the PATH."""
+def call_controller(folder: Path, home: Path, *words: str, environ: Json | None = None) -> Call:
+    """`controller WORDS` in a folder, with nothing of this machine's environment but the PATH, and `environ`."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
-    env |= {"ANTHROPIC_API_KEY": DUMMY_KEY, "CODEX_API_KEY": DUMMY_KEY}
+    env |= {"ANTHROPIC_API_KEY": DUMMY_KEY, "CODEX_API_KEY": DUMMY_KEY, **(environ or {})}
     done = subprocess.run(
         [sys.executable, "-m", "controller", *words],
         cwd=folder,
