@@ -14,32 +14,19 @@ import anyio
 import pytest
 
 from contracts.reply import AgentReply, ReplyClass
-from tests.agents import claude_binary
 from tests.agents.recordings import load
 from tests.gateway import ApiError, Gateway, Hang, Script, Text
-from tests.tool_adapters.agent_world import FINISH, HOSTILE, KEYS, PROMPT, Player, settings
+from tests.tool_adapters.agent_world import FINISH, PROMPT, Player, settings
+from tests.tool_adapters.real_agents import done, real
 from tests.tool_adapters.test_process import alive
 from tool_adapters.agents import ahead
 from tool_adapters.agents.claude import Claude
+from tool_adapters.agents.codex import Codex
 from tool_adapters.descendants import below
 
 R = ReplyClass
-MADE = {"claude": (Claude, claude_binary)}
-WAYS = {
-    "claude": ("claude", {}, KEYS),
-    "claude-subscription": ("claude", {"auth": "subscription"}, {"CLAUDE_CODE_OAUTH_TOKEN": "dummy-token"}),
-}
+WAYS = ("claude", "claude subscription", "codex", "codex subscription", "pi")
 Then = Callable[[Any], Awaitable[Any]]
-
-
-def real(folder: Path, gateway: Gateway, way: str, **config: Any) -> Any:
-    kind, more, environ = WAYS[way]
-    made, binary = MADE[kind]
-    url = gateway.url_anthropic if kind == "claude" else gateway.url_openai
-    given = {"prespawn": True, **more, **config}
-    agent = made(settings(folder, kind, {**HOSTILE, **environ}, cli=binary(), base_url=url, **given))
-    agent.preflight()
-    return agent
 
 
 def with_agent(agent: Any, then: Then) -> Any:
@@ -76,12 +63,49 @@ async def waiting() -> int:
 
 
 def meant(body: bytes) -> Any:
-    """A request without what differs from process to process, and the name of its folder, which a subscription's
-    says behind the prompt, with its wish for no summaries of the thinking."""
+    """A request without what differs from process to process: ids, the name of a folder; and without the wish of a
+    Claude that prints its result alone to be spared summaries of the thinking."""
     told = json.loads(body.replace(f"launch-{os.getpid()}".encode(), b"launch"))
-    told.pop("metadata", None)
+    for name in ("metadata", "client_metadata", "prompt_cache_key"):
+        told.pop(name, None)
     told.get("thinking", {}).pop("display", None)
+    for item in told.get("input", ()):
+        item.pop("id", None)
     return told
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_process_and_one_request_a_step_and_the_same_wire(way: str, tmp_path: Path) -> None:
+    with Gateway(Script([done(way)], repeat_last=True)) as gateway:
+        pids: list[int] = []
+        counts: list[int] = []
+
+        async def then(agent: Any) -> list[AgentReply]:
+            replies = []
+            for _ in range(3):
+                replies += await asked(agent, 1, wait=1.5)
+                pids.append(await waiting())
+                counts.append(len(gateway.asked))
+            return replies
+
+        replies = with_agent(real(tmp_path, gateway, way), then)
+        wanted = (R.OK, done(way), replies[0].requests, ())
+        assert [(each.cls, each.value, each.requests, each.notices) for each in replies] == [wanted] * 3
+        assert counts == [1, 2, 3] and len(set(pids)) == 3, "none asks before its prompt, none is used twice"
+        *mine, plain = (
+            *gateway.asked,
+            anyio.run(plainly, real(tmp_path, gateway, way, prespawn=False), gateway),
+        )
+        told = [meant(each.body) for each in mine]
+        assert told == [meant(plain.body)] * 3
+        for reply, request in zip(replies, mine, strict=True):
+            assert reply.usage.input == request.usage["input_tokens"]
+
+
+async def plainly(agent: Any, gateway: Gateway) -> Any:
+    """The request of a process that is started as ever."""
+    assert (await agent.ask(PROMPT)).cls is R.OK
+    return gateway.asked[-1]
 
 
 @pytest.mark.parametrize(
@@ -117,10 +141,21 @@ def test_a_launch_that_hangs_is_ended_after_its_own_time(tmp_path: Path) -> None
     assert (ok.cls, hung.cls) == (R.OK, R.HANG) and hung.took > 5.9, hung
 
 
-@pytest.mark.parametrize("end", ["killed", "stopped", "old", "another key", "another effort"])
-def test_what_becomes_of_it_before_costs_nothing(end: str, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("way", "end"),
+    [(way, end) for way in ("claude", "codex subscription", "pi") for end in ("killed", "stopped")]
+    + [
+        ("claude", "old"),
+        ("claude", "another key"),
+        ("claude", "another effort"),
+        ("codex", "another effort"),
+    ],
+)
+def test_what_becomes_of_it_before_costs_nothing(
+    way: str, end: str, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(ahead, "AGE", 0.5 if end == "old" else 600.0)
-    with Gateway(Script([FINISH], repeat_last=True)) as gateway:
+    with Gateway(Script([done(way)], repeat_last=True)) as gateway:
 
         async def then(agent: Any) -> AgentReply:
             await asked(agent, 1, wait=0.2)
@@ -133,30 +168,67 @@ def test_what_becomes_of_it_before_costs_nothing(end: str, tmp_path: Path, monke
                 case "another key":
                     agent.settings.environ["ANTHROPIC_API_KEY"] = "another-key"
                 case "another effort":
-                    agent.settings.config.options["effort"] = "low"
+                    agent.settings.config.options["effort"] = "high"
             await anyio.sleep(1.5)
             (reply,) = await asked(agent, 1, wait=0)
             assert not alive(pid) and await waiting() != pid
             return reply
 
-        reply = with_agent(real(tmp_path, gateway, "claude"), then)
-    assert (reply.cls, reply.value, reply.requests) == (R.OK, FINISH, 1)
+        reply = with_agent(real(tmp_path, gateway, way), then)
+    assert (reply.cls, reply.value) == (R.OK, done(way))
     assert bool(reply.notices) == (not end.startswith("another"))
-    assert len(gateway.requests) == 2
+    first, second = gateway.asked
     if end == "another key":
-        assert gateway.requests[1].headers["x-api-key"] == "another-key"
+        assert second.headers["x-api-key"] == "another-key"
     if end == "another effort":
-        assert gateway.requests[1].parsed["output_config"]["effort"] == "low"
+        where = "reasoning" if way == "codex" else "output_config"
+        assert first.parsed[where].get("effort") != "high"
+        assert second.parsed[where]["effort"] == "high"
 
 
 # ---- a program that plays the CLI -------------------------------------------------------------------------
-def played(folder: Path, kind: str, early: str, **config: Any) -> Any:
+def played(folder: Path, kind: str, early: str, end: str = "exit 0", **config: Any) -> Any:
     """An agent whose CLI does `early` before it reads, where it is the first that was started ahead."""
-    case = {"claude": "valid"}[kind]
-    player = Player(folder, load(kind)[case].stdout)
+    player = Player(folder, load(kind)["valid"].stdout, end=end)
     count = f"echo start >> {folder}/starts; [ $(wc -l < {folder}/starts) = 2 ] && {{ {early}; }}\n"
     player.path.write_text(player.path.read_text().replace("cat > ", f"{count}cat > ", 1))
-    return MADE[kind][0](settings(folder, kind, cli=player.path, prespawn=True, **config))
+    made = {"claude": Claude, "codex": Codex}[kind]
+    return made(settings(folder, kind, cli=player.path, prespawn=True, **config))
+
+
+RECORDED = (
+    "valid",
+    "401",
+    "500",
+    "invalid_reply",
+    "refusal",
+    "no_reply",
+    "cut_before_answer",
+    "hang_mid_stream",
+)
+
+
+@pytest.mark.parametrize("kind", ["claude", "codex"])
+@pytest.mark.parametrize("case", RECORDED)
+def test_a_recorded_end_is_judged_as_ever(case: str, kind: str, tmp_path: Path) -> None:
+    recorded = load(kind)[case]
+    agent = played(tmp_path, kind, ":", end=f"exit $(cat {tmp_path}/player/code)")
+    player = tmp_path / "player"
+    (player / "code").write_text("0")
+
+    async def then(agent: Any) -> list[AgentReply]:
+        await asked(agent, 1)
+        (player / "out").write_text(recorded.stdout)
+        (player / "err").write_text(recorded.stderr)
+        (player / "code").write_text(str(recorded.code % 256))
+        replies = await asked(agent, 1, wait=0)
+        await agent.close()
+        return [*replies, await agent.ask(PROMPT)]
+
+    ahead, cold = with_agent(agent, then)
+    assert ahead.notices == ()
+    differs = {"took", "survivors"}
+    assert ahead.model_dump(exclude=differs) == cold.model_dump(exclude=differs)
 
 
 EARLY = {
@@ -171,9 +243,10 @@ EARLY = {
 }
 
 
+@pytest.mark.parametrize("kind", ["claude", "codex"])
 @pytest.mark.parametrize("early", EARLY)
-def test_what_it_does_before_its_prompt(early: str, tmp_path: Path) -> None:
-    agent = played(tmp_path, "claude", EARLY[early].replace("FOLDER", str(tmp_path)))
+def test_what_it_does_before_its_prompt(early: str, kind: str, tmp_path: Path) -> None:
+    agent = played(tmp_path, kind, EARLY[early].replace("FOLDER", str(tmp_path)))
     replies = with_agent(agent, lambda agent: asked(agent, 3))
     assert [each.cls for each in replies] == [R.OK] * 3
     assert [bool(each.notices) for each in replies] == [False, early != "nothing", False]

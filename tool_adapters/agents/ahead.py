@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from contracts.ports import Ran
 from contracts.reply import ReplyClass
 from contracts.reply_rules import RULES, Does
@@ -37,6 +39,18 @@ def unused(settings: AgentSettings) -> list[str]:
     return [f"agent {settings.name}: `prespawn` does nothing with `explore: {config.explore}`"]
 
 
+def only(kind: str) -> Callable[[bytes], bool]:
+    """Says whether some output is whole lines of JSON, each an event of this type."""
+
+    def judged(data: bytes) -> bool:
+        try:
+            return all(orjson.loads(line)["type"] == kind for line in data.splitlines())
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return False
+
+    return judged
+
+
 class Ahead:
     """Starts the processes of one agent, ahead where its task says `prespawn`. `early` judges what a process printed
     before its prompt: False, and it is not used. `said` holds what the last launch is to be told of."""
@@ -56,6 +70,7 @@ class Ahead:
         *,
         idle: float | None = None,
         final: Callable[[Path], bool] | None = None,
+        cap: int = REPLY_CAP,
     ) -> Ran:
         """As `launch.start`, by the process that waits where it was started as `launch` says."""
         (known, spare), self._waiting, self.said = self._waiting or (None, None), None, ()
@@ -81,9 +96,10 @@ class Ahead:
             stdin=stdin,
             idle=idle,
             final=final,
+            cap=cap,
         )
 
-    async def prepare(self, launch: Launch, after: ReplyClass) -> None:
+    async def prepare(self, launch: Launch, after: ReplyClass, cap: int = REPLY_CAP) -> None:
         """Starts the next one, where a launch is likely to follow a reply of this class."""
         spawner = self._settings.ahead
         if spawner is None or not self._settings.starts_ahead or RULES[after].does not in GOES_ON:
@@ -93,7 +109,7 @@ class Ahead:
         except OSError:  # the reply is paid for: whatever is wrong here is said by the next launch
             return
         spare = await spawner.spawn(
-            launch.argv, cwd=self.folders.work, env=launch.env, age=AGE, cap=REPLY_CAP, redact=False
+            launch.argv, cwd=self.folders.work, env=launch.env, age=AGE, cap=cap, redact=False
         )
         self._waiting = launch, spare
 

@@ -24,7 +24,7 @@ from contracts.paths import SECRET_FILES
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
-from tool_adapters.agents.ahead import Ahead, Launch, unused
+from tool_adapters.agents.ahead import Ahead, Launch, only, unused
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, claude_credential
@@ -101,7 +101,7 @@ class Claude:
         # Draft 2020-12 by name is refused by the CLI; without the name the same schema is taken.
         schema = {key: value for key, value in settings.dialect.schema.items() if key != "$schema"}
         self._schema = orjson.dumps(schema).decode()
-        self._ahead = Ahead(settings, _begins)
+        self._ahead = Ahead(settings, only("system"))
 
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
@@ -116,7 +116,7 @@ class Claude:
                 f"agent {settings.name}: `explore: {config.explore}` needs a worktree", hint="use none"
             )
         size = len(self._schema.encode())
-        if size >= SCHEMA_LIMIT and not self.settings.starts_ahead:
+        if size >= SCHEMA_LIMIT:
             raise ConfigError(
                 f"agent {settings.name}: the reply schema has {size:,} bytes; it is an argument of the command "
                 f"line, and more than {SCHEMA_LIMIT:,} are refused there by the system (E2BIG)",
@@ -131,7 +131,7 @@ class Claude:
             binary, credential = find_binary(settings, self.program, INSTALL), claude_credential(settings)
         except ConfigError as error:
             return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
-        if self.settings.starts_ahead:
+        if settings.starts_ahead:
             return await self._ask_late(prompt, binary, credential)
         folders = Folders(settings)
         folders.make()
@@ -266,14 +266,6 @@ def late_input(system: str, schema: str, user: str) -> str:
 
 def _valid(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def _begins(data: bytes) -> bool:
-    """Whether this is what the CLI may print before its prompt: events of its own, line by line."""
-    try:
-        return all(orjson.loads(line)["type"] == "system" for line in data.splitlines())
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return False
 
 
 def _tools(explore: str) -> list[str]:

@@ -22,11 +22,12 @@ import anyio.to_thread
 import orjson
 
 from contracts.agents import Price
-from contracts.base import JsonObject
+from contracts.base import JsonObject, digest
 from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
+from tool_adapters.agents.ahead import Ahead, Launch, unused
 from tool_adapters.agents.binary import find_binary, native_codex, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
 from tool_adapters.agents.codex_home import LentLogin, catalog_name, config_toml, trimmed_catalog
@@ -41,7 +42,6 @@ from tool_adapters.agents.launch import (
     effort,
     failed,
     last_line,
-    start,
 )
 from tool_adapters.agents.settings import AgentSettings
 
@@ -70,6 +70,7 @@ class Codex:
             reasoning=settings.dialect.reasoning,
             credential=settings.config.auth,
         )
+        self._ahead = Ahead(settings)
 
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
@@ -84,7 +85,7 @@ class Codex:
                 f"agent {settings.name}: `explore: {config.explore}` is refused for codex without a sandbox",
                 hint="use explore: none, or delegate",
             )
-        notices = list(credential.notices)
+        notices = [*credential.notices, *unused(settings)]
         if credential.auth_file and not os.access(credential.auth_file.parent, os.W_OK):
             notices.append(
                 f"agent {settings.name}: refreshed tokens can't be written back to {credential.auth_file}; they are "
@@ -98,12 +99,12 @@ class Codex:
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
-        settings, folders = self.settings, Folders(self.settings)
+        settings, folders = self.settings, self._ahead.folders
         try:
             binary, credential = self._binary(), codex_credential(settings)
         except ConfigError as error:
             return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
-        folders.make()
+        folders.make_home()
         home = folders.home / "codex"
         env = self.environment(folders, home, credential)
         catalog = await self._catalog(binary, folders, env)
@@ -119,26 +120,25 @@ class Codex:
             top["model_reasoning_effort"] = wanted
         toml = config_toml(top, credential, config.base_url, config.idle, self.hands)
         folders.write("codex/config.toml", toml)
+        argv = self.argv(binary, schema, settings.place(folders.work))
+        launch = Launch(tuple(argv), env, digest([toml, text, settings.dialect.schema]))
+        # A process that waits looks for its login when it has its prompt: it is lent no earlier.
         login = LentLogin(credential.auth_file, home) if credential.auth_file else None
         if login:
             await anyio.to_thread.run_sync(login.lend, folders)
         try:
-            ran = await start(
-                settings,
-                self.argv(binary, schema, settings.place(folders.work)),
-                cwd=settings.place(folders.work),
-                env=env,
-                stdin=prompt.volatile,
-                final=_is_final,
-            )
+            ran = await self._ahead.run(launch, prompt.volatile, final=_is_final)
         finally:
             if login:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(login.take_back)
-        return self._read(ran, credential)
+        reply = self._read(ran, credential)
+        await self._ahead.prepare(launch, reply.cls)
+        return reply.model_copy(update={"notices": self._ahead.said})
 
     async def close(self) -> None:
-        """No spare process is kept."""
+        """Ends the process that waits."""
+        await self._ahead.end()
 
     def argv(self, binary: Path, schema: Path, work: Path) -> list[str]:
         """The command line; the prompt comes on stdin. One that edits by itself is in our sandbox, in which Codex can't
@@ -166,7 +166,7 @@ class Codex:
         bare.mkdir(mode=0o700, exist_ok=True)
         listed = await self.settings.runner.run(
             (str(binary), "debug", "models"),
-            cwd=folders.work,
+            cwd=folders.tmp,
             env={**env, "CODEX_HOME": str(bare)},
             timeout=60,
             cap=16 * 1024 * 1024,

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.crash
 SEED = 20261201
 
 
-@pytest.fixture(scope="module", params=["claude", "codex", "claude ahead"])
+@pytest.fixture(scope="module", params=["claude", "codex", "claude ahead", "codex ahead"])
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     agent, _, ahead = str(request.param).partition(" ")
     folder, model = tmp_path_factory.mktemp(agent), Model()

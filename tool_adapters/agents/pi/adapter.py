@@ -20,21 +20,21 @@ from typing import Any, Literal
 import orjson
 
 from contracts.agents import AgentConfig, Price
+from contracts.base import digest
 from contracts.errors import ConfigError
 from contracts.ports import Captured, Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
+from tool_adapters.agents.ahead import Ahead, Launch, only
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import SIGNAL_EXITS, Failure, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
 from tool_adapters.agents.launch import (
     REPLY_CAP,
     TEXT_CAP,
-    Folders,
     agent_environment,
     cost,
     failed,
-    start,
 )
 from tool_adapters.agents.pi.configuration import DEFAULT_PROVIDER, Target
 from tool_adapters.agents.pi.events import TOOL, Events, is_final, read_events, signals
@@ -76,6 +76,7 @@ class Pi:
             credential=settings.config.auth,
         )
         self._node: Path | None = None
+        self._ahead = Ahead(settings, only("session"))
 
     @staticmethod
     def wire(config: AgentConfig) -> str:
@@ -99,15 +100,16 @@ class Pi:
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
-        settings, folders = self.settings, Folders(self.settings)
+        settings, folders = self.settings, self._ahead.folders
         try:
             target, cli = Target.of(settings), find_binary(settings, self.program, INSTALL)
             credential = pi_credential(settings, target.provider)
             node = self._node = self._node or find_node(settings)
         except ConfigError as error:
             return failed(Failure(ReplyClass.MISCONFIGURED, str(error)))
-        folders.make()
-        for name, text in target.files(settings.config.idle).items():
+        folders.make_home()
+        files = target.files(settings.config.idle)
+        for name, text in files.items():
             folders.write(f".pi/agent/{name}", text)
         schema = folders.write("schema.json", orjson.dumps(settings.dialect.schema).decode())
         system = folders.write(
@@ -115,19 +117,19 @@ class Pi:
         )
         own = {"PI_OFFLINE": "1", "SKILL_STATE_SCHEMA": str(schema), "SKILL_STATE_SYSTEM": str(system)}
         with resources.as_file(resources.files(__package__)) as package:
-            ran = await start(
-                settings,
-                self.argv(node, cli, target, package / "extension.ts"),
-                cwd=folders.work,
-                env=agent_environment(settings.environ, folders, {**own, **credential.env}),
-                stdin=prompt.volatile,
-                final=is_final,
-                cap=OUTPUT_CAP,
+            launch = Launch(
+                tuple(self.argv(node, cli, target, package / "extension.ts")),
+                agent_environment(settings.environ, folders, {**own, **credential.env}),
+                digest([dict(files), settings.dialect.schema]),
             )
-        return self._read(ran, credential)
+            ran = await self._ahead.run(launch, prompt.volatile, final=is_final, cap=OUTPUT_CAP)
+        reply = self._read(ran, credential)
+        await self._ahead.prepare(launch, reply.cls, OUTPUT_CAP)
+        return reply.model_copy(update={"notices": self._ahead.said})
 
     async def close(self) -> None:
-        """No spare process is kept."""
+        """Ends the process that waits."""
+        await self._ahead.end()
 
     def argv(self, node: Path, cli: Path, target: Target, extension: Path) -> list[str]:
         """The command line; the prompt comes on stdin."""
