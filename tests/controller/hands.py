@@ -13,8 +13,9 @@ from typing import Any
 from controller.conformance.loopback import Answer, Call
 from controller.conformance.loopback.recorded import Recorded
 from tests.agents import claude_binary, codex_binary
+from tests.agents.binaries import node_binary, pi_script
 
-AGENTS = ("claude", "codex")
+AGENTS = ("claude", "codex", "pi")
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-dummy", "OPENAI_API_KEY": "dummy-key"}
 
 
@@ -28,6 +29,7 @@ class Hands:
     worktree: Path
 
     def __call__(self, prompt: str, _: Any, request: Recorded) -> Answer:
+        assert request.number < 40, "the agent asks on and on"
         step = int(re.findall(r"^step (\d+) of", prompt, re.M)[-1])
         said = request.parsed.get("messages") or request.parsed.get("input") or ()
         calls = ("function_call", "custom_tool_call")
@@ -38,7 +40,8 @@ class Hands:
     def reply(self, tool: str, step: int) -> dict[str, Any]:
         """The transition, in the agent's dialect."""
         patch: Any = [] if self.kind == "codex" else {}
-        return {"state_patch": patch, "action": {"tool": tool, "args": {"summary": f"step {step}"}}}
+        told = {"reasoning": "…"} if self.kind == "pi" else {}
+        return {**told, "state_patch": patch, "action": {"tool": tool, "args": {"summary": f"step {step}"}}}
 
     def _call(self, work: str | tuple[str, str, str]) -> Call:
         if self.kind == "codex":
@@ -47,17 +50,36 @@ class Hands:
             path, old, new = work
             hunk = f"@@\n-{old}\n+{new}\n"
             return Call("apply_patch", f"*** Begin Patch\n*** Update File: {path}\n{hunk}*** End Patch\n")
+        shell, edit = ("bash", "edit") if self.kind == "pi" else ("Bash", "Edit")
         if isinstance(work, str):
-            return Call("Bash", {"command": work, "description": "work"})
+            return Call(shell, {"command": work} | ({} if self.kind == "pi" else {"description": "work"}))
         path, old, new = work
-        return Call("Edit", {"file_path": str(self.worktree / path), "old_string": old, "new_string": new})
+        if self.kind == "pi":
+            return Call(edit, {"path": path, "edits": [{"oldText": old, "newText": new}]})
+        return Call(edit, {"file_path": str(self.worktree / path), "old_string": old, "new_string": new})
 
 
 def agent(kind: str, url: str) -> str:
     """The task's entry of an agent that edits by itself, against a gateway at `url`."""
-    cli = {"claude": claude_binary, "codex": codex_binary}[kind]()
-    entry = {"kind": kind, "explore": "delegate", "base_url": f"{url}{'' if kind == 'claude' else '/v1'}"}
-    return json.dumps(entry | {"options": {"cli": str(cli)}, "price": {"input": 1, "cached": 1, "output": 1}})
+    entry: dict[str, Any] = {
+        "kind": kind,
+        "explore": "delegate",
+        "price": {"input": 1, "cached": 1, "output": 1},
+    }
+    match kind:
+        case "claude":
+            entry |= {"base_url": url, "options": {"cli": str(claude_binary())}}
+        case "codex":
+            entry |= {"base_url": f"{url}/v1", "options": {"cli": str(codex_binary())}}
+        case "pi":
+            options = {"api": "openai-completions", "cli": str(pi_script()), "node": str(node_binary())}
+            entry |= {
+                "base_url": f"{url}/v1",
+                "model": "m",
+                "options": options,
+                "api_key_env": "OPENAI_API_KEY",
+            }
+    return json.dumps(entry)
 
 
 def environ(home: Path) -> dict[str, str]:

@@ -16,6 +16,11 @@ LOOK = (
 )
 
 
+def _task(kind: str, url: str) -> str:
+    start = DELEGATED.index("mine: {") + len("mine: ")
+    return DELEGATED[:start] + agent(kind, url) + DELEGATED[DELEGATED.index("}", start) + 1 :]
+
+
 @pytest.mark.parametrize("kind", AGENTS)
 def test_a_good_and_a_bad_one_by_the_real_binary(kind: str, tmp_path: Path) -> None:
     root = tmp_path / "r"
@@ -27,9 +32,7 @@ def test_a_good_and_a_bad_one_by_the_real_binary(kind: str, tmp_path: Path) -> N
         ["finish"],
     ]
     with Gateway(Hands(kind, steps, root / ".agent-runtime/work/tidy")) as gateway:
-        start = DELEGATED.index("mine: {") + len("mine: ")
-        task = DELEGATED[:start] + agent(kind, gateway.url) + DELEGATED[DELEGATED.index("}", start) + 1 :]
-        world = Delegated(root, [], task=task)
+        world = Delegated(root, [], task=_task(kind, gateway.url))
         end = world.run(environ(tmp_path / "home"))
     assert end.outcome is Outcome.completed, end.record.halt
     assert said(world) == ["allow", "policy.submit.commits", "policy.submit.processes", "allow", "allow"]
@@ -44,3 +47,12 @@ def test_a_good_and_a_bad_one_by_the_real_binary(kind: str, tmp_path: Path) -> N
     launches = [row.usage for row in rows(world) if row.usage is not None]
     assert all(usage.input and usage.usd_micro for usage in launches), "charged as reported"
     assert launches[0].input > launches[-1].input, "all of its requests"
+
+
+def test_pi_repairs_no_reply_by_itself(tmp_path: Path) -> None:
+    """Pi tells the model what it takes for wrong, and asks again: that would be a request that nobody knows of."""
+    root = tmp_path / "r"
+    with Gateway(Hands("pi", [["true", "submarine"], ["finish"]], root / "x")) as gateway:
+        world = Delegated(root, [], task=_task("pi", gateway.url))
+        world.run(environ(tmp_path / "home"), limit=1)
+    assert said(world) == ["schema.tool"] and len(gateway.requests) == 2

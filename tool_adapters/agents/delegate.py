@@ -114,7 +114,8 @@ class LentRunner:
                 yield Mount(path, "rw" if path.is_dir() else "ro", "written by its adapter")
         for word in (resolve(argv[0], env, cwd) or "", *argv[1:], *env.values()):
             if word.startswith("/") and len(word) < 4096 and Path(word).is_file():
-                yield Mount(Path(word), "ro", "named in its command line or environment")
+                for path in (Path(word), *_package(Path(word))):
+                    yield Mount(path, "ro", "named in its command line or environment")
 
 
 class Delegating:
@@ -161,6 +162,11 @@ class Delegating:
         for path in self.runner.home.iterdir() if self.runner.home.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _package(file: Path) -> Iterator[Path]:
+    """The packages of npm that a file is one of: it needs the others."""
+    yield from (each for each in file.resolve().parents if each.name == "node_modules")
 
 
 def _lines(path: Path) -> tuple[str, ...]:

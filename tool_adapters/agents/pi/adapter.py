@@ -53,6 +53,7 @@ WIRES: Mapping[str, str] = {
     "openai": "responses",
     "openai-responses": "responses",
 }
+HANDS = "read,bash,edit,write,grep,find,ls"  # of one that edits by itself, in the sandbox
 # Pi repeats the prompt, and the reply several times over.
 OUTPUT_CAP = 8 * REPLY_CAP
 
@@ -75,6 +76,7 @@ class Pi:
             reasoning=settings.dialect.reasoning,
             credential=settings.config.auth,
         )
+        self.hands = settings.config.explore == "delegate"
         self._node: Path | None = None
         self._ahead = Ahead(settings, only("session"))
 
@@ -90,10 +92,10 @@ class Pi:
         target, cli = Target.of(settings), find_binary(settings, self.program, INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(cli), "model": target.model})
         credential = pi_credential(settings, target.provider)
-        if settings.config.explore != "none":
+        if settings.config.explore == "read-only" or (self.hands and settings.worktree is None):
             raise ConfigError(
-                f"agent {settings.name}: `explore: {settings.config.explore}` is not supported for pi yet",
-                hint="use explore: none",
+                f"agent {settings.name}: `explore: {settings.config.explore}` is refused for pi without a sandbox",
+                hint="use explore: none, or delegate",
             )
         self._node = find_node(settings)
         return list(credential.notices)
@@ -116,6 +118,7 @@ class Pi:
             "system.md", prompt.stable if prompt.stable.strip() else f"Call {TOOL} once.\n"
         )
         own = {"PI_OFFLINE": "1", "SKILL_STATE_SCHEMA": str(schema), "SKILL_STATE_SYSTEM": str(system)}
+        own |= {"SKILL_STATE_HANDS": "1"} if self.hands else {}
         with resources.as_file(resources.files(__package__)) as package:
             launch = Launch(
                 tuple(self.argv(node, cli, target, package / "extension.ts")),
@@ -136,12 +139,12 @@ class Pi:
         return [
             *(str(node), str(cli), "--mode", "json", *NOTHING_ELSE),
             *("--provider", target.provider, "--model", target.model, "--thinking", target.effort),
-            *("--extension", str(extension), "--tools", TOOL),
+            *("--extension", str(extension), "--tools", f"{HANDS},{TOOL}" if self.hands else TOOL),
         ]
 
     def _read(self, ran: Ran, credential: Credential) -> AgentReply:
         """The reply of a process that has ended."""
-        settings, seen = self.settings, read_events(ran.out.data)
+        settings, seen = self.settings, read_events(ran.out.data, self.hands)
         usage = _usage(seen.usage, settings.config.price)
         # Before the model has answered, Pi's lines say nothing that bears on how it ended.
         heard = ran if seen.stop is not None or ran.exit == 0 else replace(ran, out=Captured())
@@ -158,7 +161,7 @@ class Pi:
                     value=value,
                     text=cut(orjson.dumps(value).decode(), TEXT_CAP),
                     usage=usage,
-                    requests=1,
+                    requests=None if self.hands else 1,
                     survivors=ran.survivors,
                     took=ran.took,
                 )
@@ -175,7 +178,7 @@ class Pi:
             text=seen.text or seen.error or ran.err.text,
             hint=self._hint(failure.cls),
             secrets=credential.env,
-            requests=1,
+            requests=None if self.hands else 1,
         )
 
     def _hint(self, cls: ReplyClass) -> str:

@@ -48,13 +48,16 @@ class Events:
     settled: bool = False
 
 
-def read_events(data: bytes) -> Events:
-    """Folds the JSON Lines of stdout; lines that are none, and unknown events, are passed over."""
+def read_events(data: bytes, hands: bool = False) -> Events:
+    """Folds the JSON Lines of stdout; lines that are none, and unknown events, are passed over. With `hands` every
+    message up to the reply is the model's, each with its own price."""
     seen = Events()
     for event in _objects(data):
         match event:
-            case {"type": "message_end", "message": {"role": "assistant"} as message} if seen.stop is None:
-                _take(seen, message)
+            case {"type": "message_end", "message": {"role": "assistant"} as message} if (
+                seen.stop is None or (hands and not any(call.name == TOOL for call in seen.calls))
+            ):
+                seen = _taken(message, _added(seen.usage, message.get("usage")), seen.refused)
             case {
                 "type": "entry_appended",
                 "entry": {"customType": "skill-state", "data": {"refused": True}},
@@ -97,13 +100,32 @@ def _objects(data: bytes) -> Iterator[JsonObject]:
             yield event
 
 
-def _take(seen: Events, message: JsonObject) -> None:
-    seen.stop = str(message.get("stopReason"))
-    seen.raw_stop, seen.error = message.get("rawStopReason"), message.get("errorMessage")
-    seen.usage = message.get("usage")
+def _taken(message: JsonObject, usage: Mapping[str, Any] | None, refused: bool) -> Events:
+    seen = Events(
+        refused=refused,
+        stop=str(message.get("stopReason")),
+        raw_stop=message.get("rawStopReason"),
+        error=message.get("errorMessage"),
+        usage=usage,
+    )
     for part in message.get("content") or ():
         match part:
             case {"type": "toolCall", "name": str(name), "arguments": dict(arguments)}:
                 seen.calls.append(Call(name, arguments, part.get("argumentsError")))
             case {"type": "text", "text": str(text)}:
                 seen.text += text
+    return seen
+
+
+def _added(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The sum of two accounts; None where one of several requests has none."""
+    if one is None or other is None:
+        return other
+    total = dict(other)
+    for name, value in one.items():
+        more = other.get(name)
+        if isinstance(value, Mapping):
+            total[name] = _added(value, more if isinstance(more, Mapping) else {})
+        elif isinstance(value, int | float) and isinstance(more, int | float):
+            total[name] = value + more
+    return total

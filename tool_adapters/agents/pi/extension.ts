@@ -3,7 +3,8 @@
  *
  * The adapter reads the call from Pi's events as the model made it. Pi's own validation coerces values, so what it
  * hands to `execute` is not used. SKILL_STATE_SCHEMA names the file with the JSON Schema of the reply,
- * SKILL_STATE_SYSTEM the one with the system prompt.
+ * SKILL_STATE_SYSTEM the one with the system prompt. With SKILL_STATE_HANDS Pi has tools of its own, too, and asks until
+ * it replies.
  */
 
 import { readFileSync } from "node:fs";
@@ -11,6 +12,8 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Transition } from "./transition.ts";
 
 type Payload = { [key: string]: any };
+const TOOL = "skill_state_transition";
+const TURNS = 200; // of one that edits by itself
 
 export default function (pi: ExtensionAPI): void {
   const schema = JSON.parse(read("SKILL_STATE_SCHEMA"));
@@ -19,7 +22,7 @@ export default function (pi: ExtensionAPI): void {
   let refused = false;
 
   pi.registerTool({
-    name: "skill_state_transition",
+    name: TOOL,
     label: "Transition",
     description: "Your reply: the next transition.",
     parameters: schema,
@@ -47,12 +50,13 @@ export default function (pi: ExtensionAPI): void {
   pi.on("before_provider_request", ({ payload }, ctx) =>
     orExit(() => {
       requests += 1;
-      if (requests > 1) {
+      const hands = process.env.SKILL_STATE_HANDS !== undefined;
+      if (hands ? requests > TURNS || replied(payload as Payload) : requests > 1) {
         ctx.abort(); // a repair would be a request that nobody has allowed for
         return undefined;
       }
       if (!JSON.stringify(payload).includes(JSON.stringify(system))) throw new Error("Pi sends another system prompt");
-      return forced(payload as Payload, ctx.model?.api);
+      return hands ? { ...(payload as Payload), ...anything(ctx.model?.api) } : forced(payload as Payload, ctx.model?.api);
     }),
   );
 }
@@ -78,6 +82,24 @@ function forced(payload: Payload, api: string | undefined): Payload {
 /** Whether an event of OpenAI's stream carries a refusal. */
 function declines(event: Payload | undefined): boolean {
   return Boolean(event?.choices?.[0]?.delta?.refusal) || String(event?.type).startsWith("response.refusal.");
+}
+
+/** Whether the model has replied: Pi asks again where it takes that for invalid, and we judge it ourselves. */
+function replied(payload: Payload): boolean {
+  return JSON.stringify(payload.messages ?? payload.input ?? []).includes(`"name":"${TOOL}"`);
+}
+
+/** Any tool may be called, one at a time: the reply ends the run only where it stands alone. */
+function anything(api: string | undefined): Payload {
+  switch (api) {
+    case "anthropic-messages":
+      return { tool_choice: { type: "auto", disable_parallel_tool_use: true } };
+    case "openai-completions":
+    case "openai-responses":
+      return { tool_choice: "auto", parallel_tool_calls: false };
+    default:
+      return {};
+  }
 }
 
 /** A message without cache marks: what stands in it is new in every step, and writing to the cache costs. */
