@@ -50,18 +50,18 @@ class Known:
         except (orjson.JSONDecodeError, TypeError) as error:
             raise ConfigError(f"the known facts can't be read: {error}") from error
 
-    def near(self, version: str) -> str:
-        """The known version that `version` is held against: itself, else the newest one; "" when there is none."""
-        return version if version in self.versions else next(reversed(list(self.versions)), "")
+    def near(self, version: str) -> str | None:
+        """The known version that `version` is held against: itself, else the newest one; None when there is none."""
+        return version if version in self.versions else next(reversed(list(self.versions)), None)
 
-    def facts(self, version: str, mode: str) -> Cases:
+    def facts(self, version: str | None, mode: str) -> Cases:
         """Case -> facts of a known version; empty for a mode that was not measured."""
-        return self.versions.get(version, {}).get(mode, {})
+        return {} if version is None else self.versions.get(version, {}).get(mode, {})
 
     def write(self, path: Path, version: str, mode: str, cases: Cases) -> None:
         """These facts beside the others, in a file."""
         other = self.versions.get(version, {})
-        made = {**self.versions, version: {**other, mode: dict(cases)}}
+        made = {**self.versions, version: {**other, mode: {**other.get(mode, {}), **cases}}}
         path.write_bytes(orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from controller.conformance.loopback import Answer, Gateway, Recorded
 from controller.conformance.subject import Place, Subject
 
 # How long a process may take to end after a TERM, and what it left behind to be gone.
-ENDING, SWEPT = 5.0, 5.0
+ENDING, SWEPT = 10.0, 5.0
 _TICK = 0.02
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{12,}|\d{4,}")
 
@@ -194,12 +195,10 @@ def _endpoint(ask: Ask) -> Iterator[tuple[str, Gateway]]:
     def policy(prompt: str, schema: JsonObject, request: Recorded) -> Answer:
         return failure(ask.answer.name, request.api) if isinstance(ask.answer, Fault) else ask.answer
 
-    gateway = Gateway(policy, strict=False)
-    with gateway:
-        if ask.answer != Fault(UNREACHABLE):
-            yield gateway.url, gateway
-            return
-    yield gateway.url, gateway  # its port was free a moment ago, and nobody listens there
+    with Gateway(policy, strict=False) as gateway, socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # and never listens: whoever connects is refused
+        refusing = f"http://127.0.0.1:{held.getsockname()[1]}"
+        yield refusing if ask.answer == Fault(UNREACHABLE) else gateway.url, gateway
 
 
 async def _until(true: Callable[[], bool], seconds: float) -> bool:

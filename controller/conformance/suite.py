@@ -36,13 +36,13 @@ class Row:
 
 @dataclass
 class Report:
-    """All rows, and what they were held against: `known` is "" where nothing is known of this adapter, `mode` how
+    """All rows, and what they were held against: `known` is None where nothing is known of this adapter, `mode` how
     it was asked (see Subject)."""
 
     agent: str
     kind: str
     version: str
-    known: str
+    known: str | None
     mode: str
     rows: list[Row] = field(default_factory=list)
 
@@ -52,8 +52,8 @@ class Report:
 
     @property
     def facts(self) -> dict[str, JsonObject]:
-        """Case -> what was seen."""
-        return {row.case: row.seen for row in self.rows if row.seen is not None}
+        """Case -> what was seen, of the promises that hold."""
+        return {row.case: row.seen for row in self.rows if row.seen is not None and row.verdict != "bad"}
 
 
 def run_suite(

@@ -47,6 +47,6 @@ def agents_test(
     as_json: Json = False,
 ) -> int:
     """Hold the installed version against what its adapter stands on: no account, no vendor, only this machine."""
-    from controller.surfaces.agents import tested
+    from controller.surfaces.conform import tested
 
     return tested(name, task, live=live, only=case or [], cli=cli, record=record, as_json=as_json)

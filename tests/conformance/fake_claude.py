@@ -96,6 +96,8 @@ def main() -> None:
                 continue
             if FAULT == "ends_well":
                 result(0, structured_output={"state_patch": {}, "action": {}})
+            if FAULT == "mumbles":
+                status, text = None, "Something went wrong."
             result(1, subtype="success", api_error_status=status, result=text)
     if FAULT == "asks_twice":
         asked(system, prompt)
@@ -106,6 +108,8 @@ def main() -> None:
     calls = [block["input"] for block in message["content"] if block["type"] == "tool_use"]
     if not calls:
         result(1, subtype="error_max_turns", errors=["Reached maximum number of turns (1)"])
+    if not isinstance(calls[0], dict) and FAULT == "papers_over":
+        calls = [{"state_patch": {}, "action": {"tool": "finish", "args": {"summary": "done"}}}]
     if not isinstance(calls[0], dict):
         result(1, subtype="error_max_structured_output_retries", errors=["no valid output"])
     if FAULT == "makes_up":

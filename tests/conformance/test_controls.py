@@ -22,7 +22,7 @@ NOTHING = Known()
 # One launch for the first row, one for each of the others.
 LOOKED_AT = (
     *("round_trip", "one_request", "schema", "prompt", "environment", "surroundings", "leftovers"),
-    *("big_prompt", "terminate", "auth", "server_error"),
+    *("big_prompt", "broken_reply", "terminate", "auth", "limit_with_reset", "server_error"),
 )
 FAULTS: dict[str, set[str]] = {
     "none": set(),
@@ -36,7 +36,9 @@ FAULTS: dict[str, set[str]] = {
     "leaves_process": {"leftovers"},
     "leaves_file": {"leftovers"},
     "ignores_term": {"terminate"},
-    "ends_well": {"auth", "server_error"},
+    "ends_well": {"auth", "limit_with_reset", "server_error"},
+    "mumbles": {"auth", "limit_with_reset", "server_error"},
+    "papers_over": {"broken_reply"},
     "retries": {"server_error"},
     "makes_up": {"round_trip", "big_prompt"},
 }
@@ -131,3 +133,19 @@ def test_a_fact_that_changed_is_told_with_both_values(tmp_path: Path) -> None:
     assert row.why == ("overhead",) and row.seen and row.expected
     assert row.seen["overhead"] - row.expected["overhead"] == len(', "metadata": {"more": ""}') + 3000
     assert (same.known, same.good) == ("1.0.0", False)
+
+
+def test_what_is_recorded_stands_beside_what_was_and_holds_no_broken_promise(tmp_path: Path) -> None:
+    report = suite(fake(tmp_path, "leaves_file"), ("round_trip", "leftovers"))
+    file = tmp_path / "claude.known.json"
+    Known({"1.0.0": {"api-key": {"auth": {"exit": "1"}}, "subscription": {}}}).write(
+        file, "1.0.0", report.mode, report.facts
+    )
+    known = Known.read(file.read_bytes())
+    assert set(known.facts("1.0.0", "api-key")) == {"auth", "round_trip"}
+    assert set(known.versions["1.0.0"]) == {"api-key", "subscription"}
+
+
+def test_the_newest_known_version_is_the_one_that_an_unknown_is_held_against() -> None:
+    known = Known.read(b'{"10.0.0": {}, "9.9.9": {}, "1.2.3": {}}')
+    assert (known.near("9.9.9"), known.near("11.0.0"), NOTHING.near("1.0.0")) == ("9.9.9", "10.0.0", None)

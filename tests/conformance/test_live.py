@@ -11,7 +11,7 @@ import pytest
 from contracts.agents import AgentConfig
 from controller.conformance.loopback import Answer, ApiError, Gateway, Script
 from controller.conformance.subject import TRANSITION, Subject
-from controller.surfaces import agents
+from controller.surfaces import conform
 from tests.agents import claude_binary
 from tool_adapters.agents.claude import Claude
 
@@ -49,7 +49,7 @@ def live(
     with Gateway(Script([answer])) as gateway:
         (folder / "task.yaml").write_text(TASK.format(url=gateway.url_anthropic, cli=claude_binary()))
         monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "dummy-token-of-the-task")
-        code = agents.tested("mine", folder, live=True, only=[], cli=None, record=None, as_json=as_json)
+        code = conform.tested("mine", folder, live=True, only=[], cli=None, record=None, as_json=as_json)
     return code, gateway
 
 
