@@ -13,7 +13,8 @@ from contracts.errors import ConfigError
 from contracts.reply import AgentReply, ReplyClass
 from tests.tool_adapters.agent_world import DIALECTS, FINISH, PROMPT, Player, ask, settings, surround
 from tool_adapters.agents import launch
-from tool_adapters.agents.command import Command, find_object, read_usage
+from tool_adapters.agents.command import Command, read_usage
+from tool_adapters.agents.json_reply import find_object
 
 R = ReplyClass
 GOOD = json.dumps(FINISH)

@@ -15,6 +15,15 @@ from tool_adapters.agents.settings import AgentSettings
 
 # ELF, Mach-O of both byte orders, Mach-O for several machines.
 _NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+# The npm packages of agents, and of the native binaries behind them.
+_PACKAGES = (
+    "@anthropic-ai/",
+    "@openai/",
+    "@earendil-works/",
+    "@google/gemini-cli",
+    "@qwen-code/",
+    "opencode-",
+)
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -79,7 +88,7 @@ def version_beside(path: Path) -> str:
     for folder in list(path.parents)[:5]:
         try:
             manifest = json.loads((folder / "package.json").read_text("utf-8"))
-            if str(manifest["name"]).startswith(("@anthropic-ai/", "@openai/", "@earendil-works/")):
+            if str(manifest["name"]).startswith(_PACKAGES):
                 return str(manifest["version"]).split("-", 1)[0]
         except (ValueError, OSError, KeyError, TypeError):
             continue

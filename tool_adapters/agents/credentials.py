@@ -122,35 +122,45 @@ def codex_credential(settings: AgentSettings) -> Credential:
             )
 
 
-def pi_credential(settings: AgentSettings, provider: str) -> Credential:
-    """The credential for Pi, whose model belongs to `provider` as Pi names it. Raises ConfigError, with the one
-    command that mends it."""
+def key_credential(settings: AgentSettings, usual: str | None) -> Credential:
+    """The one key of an agent that takes no other kind of credential, under the name of the user's variable; `usual`
+    is that variable where the task names none. Raises ConfigError, with the one command that mends it."""
     config = settings.config
     _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=())
     if config.auth not in ("api-key", "gateway"):
         raise ConfigError(
-            f"agent {settings.name}: pi has no `auth: {config.auth}`",
+            f"agent {settings.name}: {config.kind} has no `auth: {config.auth}`",
             hint="write `auth: api-key`, or `gateway` with `base_url:`",
         )
     if config.auth == "gateway":
         _need_url(settings)
-    name = pi_key_name(settings, provider)
+    name = key_name(settings, usual)
     if name is None:
         raise ConfigError(
             f"agent {settings.name}: which variable holds the key is not said",
             hint="write `api_key_env: NAME`",
         )
-    value = _value(settings, name, f"export {name}=KEY")
-    if name == CLAUDE_KEY and config.base_url is None and _FOREIGN.match(value):
+    return Credential(config.auth, {name: _value(settings, name, f"export {name}=KEY")})
+
+
+def key_name(settings: AgentSettings, usual: str | None) -> str | None:
+    """The variable that holds such a key; None where the task must name it."""
+    config = settings.config
+    return config.api_key_env or (config.token_env if config.auth == "gateway" else None) or usual
+
+
+def pi_credential(settings: AgentSettings, provider: str) -> Credential:
+    """The credential for Pi, whose model belongs to `provider` as Pi names it. Raises ConfigError, with the one
+    command that mends it."""
+    ((name, value),) = key_credential(settings, PI_KEYS.get(provider)).env.items()
+    if name == CLAUDE_KEY and settings.config.base_url is None and _FOREIGN.match(value):
         _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an Anthropic key")
-    return Credential(config.auth, {PI_CHILD_KEY: value}, notices=_unused(settings, name))
+    return Credential(settings.config.auth, {PI_CHILD_KEY: value}, notices=_unused(settings, name))
 
 
 def pi_key_name(settings: AgentSettings, provider: str) -> str | None:
     """The variable that holds Pi's key; None where the task must name it."""
-    config = settings.config
-    named = config.api_key_env or (config.token_env if config.auth == "gateway" else None)
-    return named or PI_KEYS.get(provider)
+    return key_name(settings, PI_KEYS.get(provider))
 
 
 def read_login(path: Path) -> dict[str, Any] | None:

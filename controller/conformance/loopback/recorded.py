@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Json = dict[str, Any]
-Api = Literal["anthropic", "responses", "chat", "other"]
+Api = Literal["anthropic", "responses", "chat", "google", "other"]
 
 ANSWER_TOOLS = ("StructuredOutput", "skill_state_transition")
 """Tools whose call is the reply itself. With none of these, a lone tool counts as it if no schema is sent."""
@@ -22,6 +22,7 @@ CLI_USER = (
     "# AGENTS.md instructions for ",
     "<permissions instructions>",
     "<user_instructions>",
+    "<session_context>",
 )
 """How the blocks begin that the CLIs add by themselves; nothing rendered by the controller does."""
 
@@ -93,6 +94,8 @@ class Recorded:
         for item in self._items:
             if item.get("type") == "additional_tools":
                 tools += item.get("tools") or []
+        if self.api == "google":
+            return [each for tool in tools for each in tool.get("functionDeclarations") or []]
         return tools
 
     @cached_property
@@ -118,17 +121,19 @@ class Recorded:
     @property
     def model(self) -> str:
         """The model asked for."""
+        if self.api == "google":
+            return self.path.rsplit("/", 1)[-1].split(":", 1)[0]
         return str(self.parsed.get("model", ""))
 
     @property
     def streaming(self) -> bool:
         """Whether server-sent events are asked for."""
-        return bool(self.parsed.get("stream"))
+        return bool(self.parsed.get("stream")) or ":streamGenerateContent" in self.path
 
     def save(self, folder: Path) -> None:
         """`NNN.request` (the raw body) and `NNN.json` (everything else, without credentials) in `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        hidden = ("authorization", "x-api-key", "cookie")
+        hidden = ("authorization", "x-api-key", "x-goog-api-key", "cookie")
         facts = {
             "number": self.number,
             "at": self.at,
@@ -154,7 +159,7 @@ class Recorded:
 
     @cached_property
     def _items(self) -> list[Json]:
-        value = self.parsed.get("messages") or self.parsed.get("input") or []
+        value = self.parsed.get("messages") or self.parsed.get("input") or self.parsed.get("contents") or []
         if isinstance(value, str):
             return [{"role": "user", "content": value}]
         return [item for item in value if isinstance(item, dict)]
@@ -163,11 +168,13 @@ class Recorded:
     def _split(self) -> tuple[list[str], list[str], list[str]]:
         """(system texts, texts of the first user turn, all later texts)."""
         system = _texts(self.parsed.get("system")) + _texts(self.parsed.get("instructions"))
+        system += _texts((self.parsed.get("systemInstruction") or {}).get("parts"))
         user: list[str] = []
         later: list[str] = []
         turn_over = False
         for item in self._items:
-            role, texts = item.get("role"), _texts(item.get("content")) + _texts(item.get("output"))
+            role = item.get("role")
+            texts = [text for key in ("content", "output", "parts") for text in _texts(item.get(key))]
             if role in ("system", "developer") and not user:
                 system += texts
             elif role == "user" and not turn_over:
@@ -200,6 +207,8 @@ def record(number: int, method: str, path: str, headers: dict[str, str], body: b
         api = "responses"
     elif method == "POST" and where.endswith("/chat/completions"):
         api = "chat"
+    elif method == "POST" and where.endswith((":generateContent", ":streamGenerateContent")):
+        api = "google"
     lower = {name.lower(): value for name, value in headers.items()}
     return Recorded(number, time.time(), api, method, path, lower, body)
 

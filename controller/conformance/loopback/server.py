@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from controller.conformance.loopback import anthropic, openai
+from controller.conformance.loopback import anthropic, google, openai
 from controller.conformance.loopback.answers import (
     Answer,
     ApiError,
@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, request: Recorded, answer: Answer) -> None:
         match answer:
             case ApiError():
-                api = anthropic if request.api == "anthropic" else openai
+                api = {"anthropic": anthropic, "google": google}.get(request.api, openai)
                 body = answer.raw if answer.raw is not None else api.error_body(answer, request.number)
                 self._send(request, answer.status, body, answer.headers)
             case Hang("before_headers"):
@@ -302,6 +302,8 @@ def _stream(request: Recorded, answer: Answer) -> list[bytes]:
         return anthropic.stream(request, answer)
     if request.api == "chat":
         return openai.completion_stream(request, answer)
+    if request.api == "google":
+        return google.generated_stream(request, answer)
     return openai.response_stream(request, answer)
 
 
@@ -310,6 +312,8 @@ def _whole(request: Recorded, answer: Answer) -> Json:
         return anthropic.message(request, answer)
     if request.api == "chat":
         return openai.completion(request, answer)
+    if request.api == "google":
+        return google.generated(request, answer)
     return openai.response(request, answer)
 
 
