@@ -34,7 +34,8 @@ class AgentConfig(Frozen):
     """How one agent is started. An absent `kind` is the entry's own name."""
 
     kind: Name | None = Field(
-        default=None, description="claude, codex, pi, command, or an installed adapter's name"
+        default=None,
+        description="claude, codex, pi, gemini, opencode, qwen, openai-compatible, command, or an installed one",
     )
     model: Text | None = Field(default=None, description="model name as the agent's CLI takes it")
     auth: Literal["api-key", "subscription", "bedrock", "vertex", "gateway"] = Field(

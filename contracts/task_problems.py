@@ -10,7 +10,7 @@ from contracts.agents import AgentConfig
 from contracts.task import Task
 
 READ_ALWAYS = ("git", "view", "setup", "forge")  # also where no authority has that name
-BUILT_IN_AGENTS = ("claude", "codex", "pi", "command")
+BUILT_IN_AGENTS = ("claude", "codex", "pi", "gemini", "opencode", "qwen", "openai-compatible", "command")
 
 
 @dataclass(frozen=True)
