@@ -9,6 +9,8 @@ from typing import Literal
 from contracts.base import Frozen, JsonObject
 from contracts.submitted import Submitted
 
+LOST = "launch lost: charged as reserved"  # the verdict on a launch that no reply was recorded of
+
 
 class ReplyClass(StrEnum):
     """How a launch ended. `contracts.reply_rules` says what each means for the run."""

@@ -12,7 +12,6 @@ from contracts.merge import Path
 from contracts.outcomes import Outcome
 from contracts.queue import DID_NOT, HAPPENED, Entry
 from contracts.record import (
-    DAY,
     AuditRow,
     CheckState,
     Correction,
@@ -20,10 +19,8 @@ from contracts.record import (
     LaunchFacts,
     Observation,
     RunRecord,
-    Spend,
     Staged,
 )
-from contracts.reply import Usage
 from contracts.reply_rules import retried
 from contracts.text import cut
 from contracts.verdicts import (
@@ -43,7 +40,7 @@ from contracts.verdicts import (
     Unknown,
     Verified,
 )
-from controller import audit, modes
+from controller import audit, charge, modes
 from controller.confirm import park, timely
 from controller.standstill import latest, moved, repeated
 
@@ -70,16 +67,17 @@ def advance(
     """(the next record, the audit row of a write that ends a step or records a decision). `wall` seconds are
     added to the time spent."""
     spent = record.spent.model_copy(update={"wall": record.spent.wall + wall})
-    kept = record.digests
+    kept, lost = record.digests, audit.lost(record, now)
     if isinstance(change, Reserved) or (isinstance(change, Gated) and change.entry is not None):
         # A step begins: what was kept of the last one is no part of it.
         kept = {name: each for name, each in kept.items() if name not in PER_STEP}
     record = record.model_copy(update={"spent": spent, "digests": kept | digests})
     match change:
         case Reserved():
-            after, row = _reserved(record, change, now)
+            after, row = _reserved(record, change, lost, now)
         case Gated():
             after, row = _stopped(record, *_gated(record, change, now))
+            row = lost if row is None and change.launch is None else row
         case Verified():
             after, row = _stopped(record, *_verified(record, change, tree, now))
         case Decided():
@@ -88,14 +86,15 @@ def advance(
 
 
 # ---- reserve ----------------------------------------------------------------------------------------------
-def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecord, AuditRow | None]:
+def _reserved(
+    record: RunRecord, change: Reserved, lost: AuditRow | None, now: float
+) -> tuple[RunRecord, AuditRow | None]:
     halt = asked_to_stop(record) or change.halt
     if halt is not None:
         return _halted(record, halt, audit.row("halt", record, now))
-    record, spent, reserve = timely(record, now), record.spent, change.reserve
+    record, reserve = timely(record, now), change.reserve
     assert reserve is not None, "a reserve or a halt"
-    if record.reserve is not None:  # the launch of an earlier call has no recorded reply: it is charged
-        spent = _charged(spent, record.reserve.usage, True, now)
+    spent = charge.lost(record, now)
     return (
         record.model_copy(
             update={
@@ -105,21 +104,7 @@ def _reserved(record: RunRecord, change: Reserved, now: float) -> tuple[RunRecor
                 "halt": None,
             }
         ),
-        None,
-    )
-
-
-def _charged(spent: Spend, usage: Usage, estimated: bool, now: float) -> Spend:
-    return spent.model_copy(
-        update={
-            "day": int(now // DAY),
-            "day_usd_micro": spent.today(now) + (usage.usd_micro or 0),
-            "input": spent.input + (usage.input or 0),
-            "cached": spent.cached + (usage.cached or 0),
-            "output": spent.output + (usage.output or 0),
-            "usd_micro": spent.usd_micro + (usage.usd_micro or 0),
-            "estimated": spent.estimated or estimated,
-        }
+        lost,
     )
 
 
@@ -127,24 +112,26 @@ def _charged(spent: Spend, usage: Usage, estimated: bool, now: float) -> Spend:
 def _gated(record: RunRecord, change: Gated, now: float) -> tuple[RunRecord, AuditRow | None]:
     update: dict[str, Any] = {"reserve": None, "halt": None}
     if change.launch is not None:
-        update["spent"] = _charged(record.spent, change.launch.charged, change.launch.estimated, now)
+        update["spent"] = charge.onto(record.spent, change.launch.charged, change.launch.estimated, now)
         update["ratio"] = _ratio(record, change.launch)
     else:
         update["step"] = record.step + 1  # an approved entry taken up is a step of its own
+        update["spent"] = charge.lost(record, now)
     held = isinstance(change.verdict, Defer) or getattr(change.verdict, "cause", "") == DRIFT
     if change.entry is not None and not held:
         update["queue"] = tuple(entry for entry in record.queue if entry.id != change.entry)
     before = record
     record = record.model_copy(update=update)
-    verdict = change.verdict
+    verdict, lost = change.verdict, before.reserve if change.launch is None else None
     row = audit.row(
         "reply",
         record,
         now,
         validator_result=audit.result(change),
-        extra={"entry": change.entry} if change.entry else {},
+        extra=({"entry": change.entry} if change.entry else {}) | ({"lost": lost.step} if lost else {}),
         retry_count=before.rejections,
         **audit.launched(change.launch),
+        **audit.unanswered(before, change),
         state_patch=audit.part(change.transition, "state_patch"),
         action=audit.part(change.transition, "action"),
         patch_bytes=audit.size(audit.part(change.transition, "state_patch")),

@@ -10,6 +10,7 @@ from contracts.drift import DRIFT
 from contracts.merge import Path
 from contracts.queue import Decision, Entry, Post, PostBody, StopRequest, Withdraw
 from contracts.record import AuditKind, AuditRow, Halt, LaunchFacts, RunRecord, Staged
+from contracts.reply import LOST
 from contracts.text import line
 from contracts.veil import veiled
 from contracts.verdicts import Gated, Reject, Verified
@@ -35,6 +36,31 @@ def launched(launch: LaunchFacts | None) -> dict[str, Any]:
         "model": launch.agent.model,
         "credential": launch.agent.credential,
     }
+
+
+def lost(record: RunRecord, now: float) -> AuditRow | None:
+    """The row of a launch of an earlier call that has no recorded reply; it is written with whatever comes next."""
+    reserve, prompt = record.reserve, record.digests.get("prompt")
+    if reserve is None:
+        return None
+    return AuditRow(
+        kind="reply",
+        at=now,
+        step=reserve.step,
+        step_id=f"{record.run}/{reserve.step}",
+        validator_result=LOST,
+        prompt_chars=reserve.prompt_bytes,
+        charged=reserve.usage,
+        estimated=True,
+        digests={"prompt": prompt} if prompt else {},
+    )
+
+
+def unanswered(record: RunRecord, change: Gated) -> dict[str, Any]:
+    """Of a verdict on an approved entry: the charge of a launch of an earlier call that has no recorded reply."""
+    if change.launch is not None or record.reserve is None:
+        return {}
+    return {"charged": record.reserve.usage, "estimated": True}
 
 
 def result(change: Gated) -> str:

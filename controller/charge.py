@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contracts.charter import Charter
-from contracts.record import LaunchFacts, RunRecord
+from contracts.record import DAY, LaunchFacts, RunRecord, Spend
 from contracts.reply import AgentReply, Reply, Usage
 from contracts.reply_rules import RULES, Charged
 
@@ -47,3 +47,23 @@ def charge(record: RunRecord, usage: Usage, task: Charter) -> tuple[Usage, bool]
         money = reserve.usd_micro or 0
     estimated = not tokens_known or (not known and task.price_known)
     return Usage(input=input, cached=cached, output=output, usd_micro=money), estimated
+
+
+def onto(spent: Spend, usage: Usage, estimated: bool, now: float) -> Spend:
+    """What was spent, with one more charge."""
+    return spent.model_copy(
+        update={
+            "day": int(now // DAY),
+            "day_usd_micro": spent.today(now) + (usage.usd_micro or 0),
+            "input": spent.input + (usage.input or 0),
+            "cached": spent.cached + (usage.cached or 0),
+            "output": spent.output + (usage.output or 0),
+            "usd_micro": spent.usd_micro + (usage.usd_micro or 0),
+            "estimated": spent.estimated or estimated,
+        }
+    )
+
+
+def lost(record: RunRecord, now: float) -> Spend:
+    """What was spent, with the launch of an earlier call that has no recorded reply, if there is one."""
+    return onto(record.spent, record.reserve.usage, True, now) if record.reserve else record.spent

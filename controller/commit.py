@@ -34,7 +34,7 @@ async def commit(record: RunRecord, change: Change, fence: Fence) -> RunRecord:
     tree = await _tree(record, change, fence) if isinstance(change, Verified) else Tree(head=record.head)
     digests = _artifacts(change, fence)
     after, row = advance(record, change, tree, digests, wall=fence.lap(), now=fence.clock())
-    if row is not None:
+    if row is not None and row.step == after.step:  # else it is of a launch that an earlier call lost
         row = row.model_copy(update={"durations": _rounded({**row.durations, **fence.took})})
     consumed = [post.id for post in audit.consumed(record, after)]
     stored = await fence.store.swap(after, row, fence.lease, consumed)

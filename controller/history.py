@@ -14,7 +14,7 @@ from contracts.intent import IntentContract
 from contracts.merge import difference, merge
 from contracts.queue import Entry, Refusal
 from contracts.record import AuditRow, RunRecord, Spend
-from contracts.reply import Usage
+from contracts.reply import LOST, Usage
 
 
 @dataclass(frozen=True)
@@ -171,16 +171,21 @@ def agreed(rows: Iterable[AuditRow]) -> dict[str, str]:
     return found
 
 
+def lost(row: AuditRow) -> bool:
+    """Whether this row charges a launch that no reply was recorded of."""
+    return row.validator_result == LOST or "lost" in row.extra
+
+
 def spent(rows: Iterable[AuditRow]) -> Spend:
-    """What the rows say was spent: launches with their charges, committed steps, time. A launch without a row
-    (killed before its verdict) is not in it."""
+    """What the rows say was spent: launches with their charges, committed steps, time. One that was killed before its
+    verdict has its row with the next write; the last one may have none."""
     total = Spend()
     for row in rows:
         charged = row.charged or Usage()
         total = total.model_copy(
             update={
                 "steps": total.steps + committed(row),
-                "launches": total.launches + (row.agent is not None),
+                "launches": total.launches + (row.agent is not None) + lost(row),
                 "input": total.input + (charged.input or 0),
                 "cached": total.cached + (charged.cached or 0),
                 "output": total.output + (charged.output or 0),

@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 
 from contracts.record import AuditRow
+from contracts.reply import LOST
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 
@@ -44,6 +45,8 @@ def line(row: AuditRow) -> str:
         parts.append(row.outcome)
     result = row.tool_result if row.kind == "step" else row.validator_result
     parts.append(str(result or row.extra.get("what") or row.extra.get("cause") or ""))
+    if "lost" in row.extra:
+        parts.append(f"step {row.extra['lost']}: {LOST}")
     if row.commit:
         parts.append(f"commit {row.commit[:10]}")
     if row.undone:

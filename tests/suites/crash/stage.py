@@ -19,6 +19,7 @@ import anyio
 from contracts.ports import Ledger
 from contracts.queue import Answer, Decision
 from contracts.record import AuditRow, RunRecord
+from controller import history
 from controller.history import versions
 from controller.stores.git import GitStore
 from controller.stores.sqlite import SqliteStore
@@ -29,7 +30,6 @@ Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
 RULES = Path(__file__).with_name("rules.py")
 NAME = "tidy"
-RESERVED_OUTPUT = 4000  # tokens of a launch whose reply was never recorded
 PROBE = 'probe: [sh, -c, "test -e $HOME/effects && grep -q $SKILL_STATE_KEY $HOME/effects #probe"]'
 
 TASK = """\
@@ -284,13 +284,14 @@ class World:
         return found
 
     def _charges(self, record: RunRecord, rows: list[AuditRow], starts: int) -> list[str]:
-        """One charge a launch: each is in one row, or was a reserve whose reply was never recorded."""
+        """One charge a launch, and one row with it: that of its verdict, or one that says that its reply was lost."""
         found, spent = [], record.spent
         charged = [row.charged for row in rows if row.charged is not None]
-        lost = spent.launches - len(charged)
-        if not 0 <= spent.launches - starts <= lost:
-            found.append(f"charges: {spent.launches} launches recorded, {starts} agents started, {lost} lost")
-        output = sum(charge.output or 0 for charge in charged) + lost * RESERVED_OUTPUT
+        lost = sum(map(history.lost, rows))
+        if spent.launches != len(charged) or not 0 <= spent.launches - starts <= lost:
+            told = f"{starts} agents started, {len(charged)} rows with a charge, {lost} of them lost"
+            found.append(f"charges: {spent.launches} launches recorded, {told}")
+        output = sum(charge.output or 0 for charge in charged)
         if spent.output != output:
             found.append(f"charges: {spent.output} tokens of output charged, not {output}")
         if lost and not spent.estimated:
