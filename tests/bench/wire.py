@@ -14,32 +14,17 @@ from typing import Any
 
 from tests.bench.report import report, say, spread
 from tests.gateway import Gateway, Recorded, Script
-from tests.scenarios.model import PolicyModel
-from tests.scenarios.scenario import Scenario, by_command
 from tests.wire.plain import plain
 from tests.wire.prefix import SLACK, again, excess, stable
+from tests.wire.runs import dateutil, views
 from tests.wire.tokens import INSTALL, VOCABULARY, counter
 from tests.wire.ways import WAYS, Way
 from tests.wire.weights import PROMPT, SCHEMA, Weight, overhead, weigh
 
 STEPS = 20
-BAD = (3, 4)
-"""Requests that are answered out of scope, so that corrections take part."""
+TASKS = {"dateutil": dateutil, "views": views}
 Count = Callable[[str], int] | None
 Parts = Mapping[str, Weight]
-
-
-def run(name: str, way: Way, folder: Path, steps: int) -> list[Recorded]:
-    """The requests of `steps` steps of the task, one each. Ends the bench when it went otherwise."""
-    model = PolicyModel(bad=BAD)
-    with Gateway(model) as gateway:
-        agents = {"command": by_command(), way.agent: way.entry(gateway.url, folder)}
-        scenario = Scenario("drop-python2", folder, gateway.url, agents, way.environ)
-        model.task = scenario.root / "task.yaml"
-        call = scenario.controller("run", "--agent", way.agent, "--json", "--steps", str(steps))
-        if (call.code, call.outcome, len(gateway.asked)) != (0, None, steps):
-            raise SystemExit(f"{name}: {len(gateway.asked)} requests in {steps} steps\n{call.err[-2000:]}")
-        return gateway.asked
 
 
 def plainly(way: Way, folder: Path, asked: Sequence[Recorded]) -> list[Recorded]:
@@ -79,10 +64,10 @@ def _figures(groups: Sequence[Sequence[Weight]], count: Count) -> dict[str, list
     return found
 
 
-def measure(name: str, way: Way, folder: Path, steps: int, count: Count) -> dict[str, Any]:
+def measure(name: str, way: Way, task: str, folder: Path, steps: int, count: Count) -> dict[str, Any]:
     """Every figure of one way."""
     folder.mkdir()
-    asked = run(name, way, folder, steps)
+    asked = TASKS[task](way, folder, steps)
     plain_ones = plainly(way, folder, asked)
     found = {
         name: table(asked, count),
@@ -127,6 +112,9 @@ def bounds(ways: Mapping[str, Way]) -> dict[str, tuple[str, float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of each way")
+    parser.add_argument(
+        "--task", choices=list(TASKS), default="dateutil", help="the second with open file ranges"
+    )
     parser.add_argument("--only", action="append", choices=list(WAYS), help="a way, instead of all")
     parser.add_argument("--quick", action="store_true", help="five steps")
     asked = parser.parse_args()
@@ -134,10 +122,10 @@ def main() -> int:
     ways = {name: way for name, way in WAYS.items() if not asked.only or name in asked.only}
     count = counter()
     say(f"tokens: {VOCABULARY}" if count else f"tokens are not counted: {INSTALL}")
-    figures: dict[str, Any] = {"tokens": VOCABULARY if count else None}
+    figures: dict[str, Any] = {"task": asked.task, "tokens": VOCABULARY if count else None}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number, (name, way) in enumerate(ways.items()):
-            figures |= measure(name, way, Path(folder) / str(number), steps, count)
+            figures |= measure(name, way, asked.task, Path(folder) / str(number), steps, count)
     return report("wire", steps, figures, bounds(ways))
 
 

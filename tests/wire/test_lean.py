@@ -11,7 +11,7 @@ import pytest
 from tests.agents.binaries import ROOT
 from tests.gateway import Recorded
 from tests.wire.prefix import SLACK, excess, stable
-from tests.wire.tidy import steps
+from tests.wire.runs import tidy
 from tests.wire.ways import WAYS
 from tests.wire.weights import overhead, weigh
 
@@ -27,7 +27,7 @@ def changed(request: Recorded, old: bytes, new: bytes) -> Recorded:
 @pytest.mark.parametrize("name", WAYS)
 def test_what_a_step_sends(name: str, tmp_path: Path) -> None:
     way = WAYS[name]
-    sent = steps(way, tmp_path, 3)
+    sent = tidy(way, tmp_path, 3)
     added = [overhead(weigh(request)) for request in sent]
     assert max(added) <= way.most, weigh(sent[0])
     assert stable(sent) == 1
@@ -40,7 +40,7 @@ def test_what_a_step_sends(name: str, tmp_path: Path) -> None:
 
 def test_a_process_started_ahead_sends_the_same(tmp_path: Path) -> None:
     way = replace(WAYS["claude, key"], more={"prespawn": True})
-    sent = steps(way, tmp_path, 3)
+    sent = tidy(way, tmp_path, 3)
     assert stable(sent) == 1 and max(excess(sent)) <= 1 + SLACK
     assert max(overhead(weigh(request)) for request in sent) <= way.most
 
