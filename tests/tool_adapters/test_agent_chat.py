@@ -107,7 +107,7 @@ def test_a_key_goes_where_it_belongs(tmp_path: Path) -> None:
         (ApiError(400, "invalid_request_error", "Failed to parse grammar"), R.SCHEMA_REFUSED, "grammar"),
         (
             ApiError(429, "tokens", "Rate limit reached", headers={"retry-after": "7"}),
-            None,
+            R.LIMIT_WITH_RESET,
             "Retry after 7 s",
         ),
         (ApiError(503, "unavailable_error", "Loading model"), R.TRANSIENT, "Loading model"),

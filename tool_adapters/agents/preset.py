@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import orjson
 
-from contracts.agents import AgentConfig
 from contracts.errors import ConfigError
 from contracts.ports import Ran, Settle
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass
@@ -183,13 +181,7 @@ class PresetAgent:
 class Gemini(PresetAgent):
     """Gemini CLI."""
 
-    kind, preset = "gemini", GEMINI
-
-    @staticmethod
-    def pointed(config: AgentConfig, url: str, key: str) -> tuple[AgentConfig, Mapping[str, str]]:
-        """For the conformance suite: asked at `url`, whose paths are Google's own, with `key`."""
-        update = {"auth": "gateway", "base_url": url, "api_key_env": "GEMINI_KEY", "token_env": None}
-        return config.model_copy(update=update), {"GEMINI_KEY": key}
+    kind, preset, wire = "gemini", GEMINI, "generate"
 
 
 class Opencode(PresetAgent):
