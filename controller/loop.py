@@ -100,8 +100,8 @@ async def _steps(
     taken, deadline = 0, options.deadline
     while options.limit is None or taken < options.limit:
         record = await heard(record, rig)
-        if record.approved is not None or record.closed(time.time()):
-            await rig.agent.close()  # no launch comes next: none is to wait for one
+        if await _launches_nothing(record, rig):
+            await rig.agent.close()  # and so nothing is to wait for a prompt
         if record.closed(time.time()):
             if (delay := _worth(record, options)) is None:
                 return None
@@ -125,6 +125,12 @@ async def _steps(
         if options.swaps:
             record = await _without(before, record, rig)
     return None
+
+
+async def _launches_nothing(record: RunRecord, rig: Rig) -> bool:
+    """Whether what comes next is a wait, the end, or a step that a person has said yes to."""
+    said = await rig.store.load(record.run) if record.queue else record
+    return record.closed(time.time()) or (said is not None and said.approved is not None)
 
 
 def _same_agent(record: RunRecord, rig: Rig) -> None:

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from contracts.base import JsonObject
+from contracts.outcomes import Outcome
+from contracts.queue import Decision
+from contracts.reply import AgentReply, Prompt, ReplyClass
 from tests.agents.binaries import installed
+from tests.controller.test_queue import A, B, made, store
+from tests.controller.test_step import go
+from tests.controller.world import ScriptedAgent
+from tests.controller.world import finish as finishes
 from tests.gateway import Gateway
 from tests.suites.crash.agents import Model, prepared
 from tests.suites.crash.stage import SHIP, Template, Victims, Whole, World, finish, living
@@ -36,6 +44,45 @@ def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Tem
         cold = prepared(tmp_path / "cold", agent, gateway.url)
         model.task = cold.folder / "repo/task.yaml"
         yield cold, prepared(tmp_path / "ahead", agent, gateway.url, ahead=True, ship=SLOW), gateway
+
+
+def closings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After how many launches the agent is told to end what waits: filled while a run goes on."""
+    found: list[int] = []
+
+    async def close(agent: ScriptedAgent) -> None:
+        found.append(len(agent.prompts))
+
+    monkeypatch.setattr(ScriptedAgent, "close", close)
+    return found
+
+
+def test_none_waits_while_an_approved_step_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tidy, found = (
+        made(tmp_path, '{boundaries: [{paths: ["src/a*"]}], on_blocked: continue}'),
+        closings(monkeypatch),
+    )
+
+    async def second(_: Prompt) -> JsonObject:
+        record = await store(tidy).load("tidy")
+        assert record is not None
+        (entry,) = record.queue
+        word = Decision(entry=entry.id, hash=entry.hash, yes=True, by="ana", at=time.time())
+        await store(tidy).post("tidy", word)
+        return B
+
+    assert go(tidy, [A, second, finishes()]).outcome is Outcome.completed
+    assert found == [2, 3, 3], "before the step that was approved, when it is over, and at the end"
+
+
+def test_none_waits_while_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tidy, found = made(tmp_path, "{}"), closings(monkeypatch)
+
+    def limited(_: Prompt) -> AgentReply:
+        return AgentReply(cls=ReplyClass.LIMIT_WITH_RESET, message="later", not_before=time.time() + 2)
+
+    assert go(tidy, [limited, A, B, finishes()], patience=60.0).outcome is Outcome.completed
+    assert found == [1, 4, 4], "in the wait, when it is over, and at the end"
 
 
 def whole(world: World, victims: Victims) -> Whole:

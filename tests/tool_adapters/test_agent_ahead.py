@@ -63,12 +63,10 @@ async def waiting() -> int:
 
 
 def meant(body: bytes) -> Any:
-    """A request without what differs from process to process: ids, the name of a folder; and without the wish of a
-    Claude that prints its result alone to be spared summaries of the thinking."""
+    """A request without what differs from process to process: ids, and the name of a folder."""
     told = json.loads(body.replace(f"launch-{os.getpid()}".encode(), b"launch"))
     for name in ("metadata", "client_metadata", "prompt_cache_key"):
         told.pop(name, None)
-    told.get("thinking", {}).pop("display", None)
     for item in told.get("input", ()):
         item.pop("id", None)
     return told

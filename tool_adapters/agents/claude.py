@@ -70,8 +70,6 @@ ENVIRONMENT: Mapping[str, str] = {
     # before the prompt, where that stays the same from step to step, and not behind it.
     "CLAUDE_CODE_MODEL_CAPABILITIES": "-mid_conv_system,-per_turn_effort,-context_management",
 }
-# Its output is a stream then, for which the CLI would ask for summaries of the thinking.
-LATE_ENVIRONMENT: Mapping[str, str] = {"CLAUDE_CODE_THINKING_DISPLAY_UPDATES": "0"}
 CLOUD_HINTS: Mapping[str, str] = {
     "bedrock": "`aws sts get-caller-identity` says whose credential it is; the account must have access to the model",
     "vertex": "gcloud auth application-default login",
@@ -187,7 +185,6 @@ class Claude:
         idle = round(config.idle * 1000)
         more = {
             **ENVIRONMENT,
-            **(LATE_ENVIRONMENT if self.settings.starts_ahead else {}),
             "CLAUDE_CONFIG_DIR": str(folders.home / "claude"),
             "API_TIMEOUT_MS": str(idle),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(max(idle, 10_000)),

@@ -25,7 +25,7 @@ from contracts.errors import ConfigError
 from contracts.ports import Captured, Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
-from tool_adapters.agents.ahead import Ahead, Launch, only
+from tool_adapters.agents.ahead import Ahead, Launch, only, unused
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import SIGNAL_EXITS, Failure, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
@@ -98,7 +98,7 @@ class Pi:
                 hint="use explore: none, or delegate",
             )
         self._node = find_node(settings)
-        return list(credential.notices)
+        return [*credential.notices, *unused(settings)]
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
