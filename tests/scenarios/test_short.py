@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from tests.gateway import Gateway
 from tests.scenarios import fetch, wire
 from tests.scenarios.model import PolicyModel
 from tests.scenarios.scenario import HERE, Scenario, by_command
-
-TEN = ("--steps", "10")
 
 
 def test_task_one_by_a_program(tmp_path: Path) -> None:
@@ -67,14 +64,6 @@ def test_the_agent_knows_nothing_of_the_repository(tmp_path: Path) -> None:
 
 
 # ---- ten steps by each agent ------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def ten_by_program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
-    scenario = Scenario("drop-python2", tmp_path_factory.mktemp("program"))
-    call = scenario.controller("run", "--json", *TEN)
-    assert (call.code, call.outcome) == (0, None), call.err
-    yield scenario
-
-
 def test_ten_steps_by_a_program(ten_by_program: Scenario) -> None:
     sent = wire.of_folder(ten_by_program.prompts)
     assert len(sent) == 10

@@ -251,7 +251,7 @@ def classify(signals: Signals, now: float) -> Failure:
     if settled is None and signals.status is not None:
         settled = R.TRANSIENT if signals.status >= 500 else STATUS.get(signals.status)
     if settled is R.LIMIT_PERMANENT:
-        return Failure(settled, f"{_said(text)}. {lifted_by(text)}")
+        return Failure(settled, _said(text, lifted_by(text)))
     if settled is not None:
         return Failure(settled, _said(text))
     found = next((cls for wording, cls in WORDINGS if wording.search(text)), None)
@@ -259,8 +259,7 @@ def classify(signals: Signals, now: float) -> Failure:
         return Failure(found, _said(text))
     limit = limit_of(text, kinds, signals.status, now, signals.reset)
     if limit is not None:
-        who = f". {limit.lifted_by}" if limit.lifted_by else ""
-        return Failure(limit.cls, _said(text) + who, limit.reset)
+        return Failure(limit.cls, _said(text, limit.lifted_by), limit.reset)
     found = next((cls for wording, cls in LATE_WORDINGS if wording.search(text)), None)
     if found is None:
         found = next((VAGUE_KINDS[kind] for kind in kinds if kind in VAGUE_KINDS), None)
@@ -321,5 +320,7 @@ def ended_badly(ran: Ran, program: str, timeout: float, idle: float | None) -> F
     return None
 
 
-def _said(text: str) -> str:
-    return cut(text, 600) if text else "no reason given"
+def _said(text: str, more: str = "") -> str:
+    """The agent's own sentence, and another one."""
+    said = cut(text, 600) if text else "no reason given"
+    return f"{said.rstrip('.')}. {more}" if more else said
