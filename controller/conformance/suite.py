@@ -17,14 +17,14 @@ from controller.conformance.launches import Ask, Seen, launch
 from controller.conformance.subject import Place, Subject
 from tool_adapters.process import ProcessRunner
 
-Verdict = Literal["good", "changed", "bad", "untried"]
+Verdict = Literal["good", "flawed", "changed", "bad", "untried"]
 PATIENCE = 120.0  # seconds: a launch that should end by itself and has not, has hung
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one case. `expected` of the known version and `seen` are facts; `why`: what is broken, which facts
-    changed, or why it was not tried."""
+    """What came of one case. `flawed`: a promise is broken, and known to be. `expected` of the known version and `seen`
+    are facts; `why`: what is broken, which facts changed, or why it was not tried."""
 
     case: str
     about: str
@@ -48,12 +48,12 @@ class Report:
 
     @property
     def good(self) -> bool:
-        return all(row.verdict in ("good", "untried") for row in self.rows)
+        return all(row.verdict in ("good", "flawed", "untried") for row in self.rows)
 
     @property
     def facts(self) -> dict[str, JsonObject]:
-        """Case -> what was seen, of the promises that hold."""
-        return {row.case: row.seen for row in self.rows if row.seen is not None and row.verdict != "bad"}
+        """Case -> what was seen; `broken` is among it where the promise is not kept."""
+        return {row.case: row.seen for row in self.rows if row.seen is not None}
 
 
 def run_suite(
@@ -127,6 +127,10 @@ def _row(case: Case, subject: Subject, launches: _Launches, expected: JsonObject
         return Row(case.name, case.about, "untried", expected, why=(launches.lost,))
     facts, broken = case.facts(seen), tuple(case.broken(seen))
     if broken:
-        return Row(case.name, case.about, "bad", expected, facts, broken)
+        facts["broken"] = True
     changed = tuple(differing(expected or {}, facts))
-    return Row(case.name, case.about, "changed" if changed else "good", expected, facts, changed)
+    if broken and not (expected or {}).get("broken"):
+        return Row(case.name, case.about, "bad", expected, facts, broken)
+    if changed:
+        return Row(case.name, case.about, "changed", expected, facts, changed)
+    return Row(case.name, case.about, "flawed" if broken else "good", expected, facts, broken)

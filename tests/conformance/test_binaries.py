@@ -55,8 +55,9 @@ def test_the_pinned_version_is_as_known(kind: str, mode: str) -> None:
     assert all(row.expected is not None for row in report.rows)
 
 
-def test_kind_command_does_as_its_adapter_promises() -> None:
-    report = run_suite(Subject("command", found("agents", "command"), AgentConfig(kind="command")))
+@pytest.mark.parametrize("kind", ["command", "openai-compatible"])
+def test_a_kind_without_a_binary_does_as_its_adapter_promises(kind: str) -> None:
+    report = run_suite(Subject(kind, found("agents", kind), AgentConfig(kind=kind)))
     assert {row.verdict for row in report.rows} == {"good"}, report.rows
 
 

@@ -135,8 +135,8 @@ def test_a_fact_that_changed_is_told_with_both_values(tmp_path: Path) -> None:
     assert (same.known, same.good) == ("1.0.0", False)
 
 
-def test_what_is_recorded_stands_beside_what_was_and_holds_no_broken_promise(tmp_path: Path) -> None:
-    report = suite(fake(tmp_path, "leaves_file"), ("round_trip", "leftovers"))
+def test_what_is_recorded_stands_beside_what_was(tmp_path: Path) -> None:
+    report = suite(fake(tmp_path, "none"), ("round_trip",))
     file = tmp_path / "claude.known.json"
     Known({"1.0.0": {"api-key": {"auth": {"exit": "1"}}, "subscription": {}}}).write(
         file, "1.0.0", report.mode, report.facts
@@ -144,6 +144,20 @@ def test_what_is_recorded_stands_beside_what_was_and_holds_no_broken_promise(tmp
     known = Known.read(file.read_bytes())
     assert set(known.facts("1.0.0", "api-key")) == {"auth", "round_trip"}
     assert set(known.versions["1.0.0"]) == {"api-key", "subscription"}
+
+
+def test_a_flaw_that_is_known_is_told_and_no_reason_to_fail_but_its_end_is_a_change(tmp_path: Path) -> None:
+    only = ("round_trip", "leftovers")
+    known = known_of(suite(fake(tmp_path, "leaves_file"), only))
+    flawed, mended = (
+        suite(fake(tmp_path, "leaves_file"), only, known),
+        suite(fake(tmp_path, "none"), only, known),
+    )
+    assert [row.verdict for row in flawed.rows] == ["good", "flawed"] and flawed.good
+    assert "notes.txt" in flawed.rows[1].why[0]
+    assert [row.verdict for row in mended.rows] == ["good", "changed"] and mended.rows[1].why == ("broken",)
+    other = suite(fake(tmp_path, "makes_up"), only, known)
+    assert [row.verdict for row in other.rows] == ["bad", "changed"] and not other.good
 
 
 def test_the_newest_known_version_is_the_one_that_an_unknown_is_held_against() -> None:

@@ -159,7 +159,7 @@ class PresetAgent:
         which some of these CLIs take from the HTTP status."""
         if told.failure is not None and (ran.exit is not None or ran.settled):
             return told.failure
-        if told.signals is not None and ran.exit is not None:
+        if told.signals is not None and ran.exit is not None and ran.signal is None:
             return classify(told.signals, self.settings.now())
         config = self.settings.config
         failure = ended_badly(ran, self.preset.program, config.timeout, config.idle)
@@ -182,16 +182,21 @@ class Gemini(PresetAgent):
     """Gemini CLI."""
 
     kind, preset, wire = "gemini", GEMINI, "generate"
+    program = GEMINI.program
+    holds_to_schema = False
 
 
 class Opencode(PresetAgent):
     """opencode."""
 
-    kind, preset = "opencode", OPENCODE
+    kind, preset, program = "opencode", OPENCODE, OPENCODE.program
+    holds_to_schema = False
+    needs_model = True
 
 
 class Qwen(PresetAgent):
     """Qwen Code, whose reply is the call of a tool with the reply's schema."""
 
-    kind, preset = "qwen", QWEN
+    kind, preset, program = "qwen", QWEN, QWEN.program
+    needs_model = True
     native_reasoning = False
