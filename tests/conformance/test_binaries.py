@@ -41,6 +41,7 @@ MOST = [
     ("claude", "subscription", 2_300),
     ("codex", "api-key", 2_000),
     ("pi", "api-key, chat", 700),
+    ("pi", "api-key, messages", 700),
 ]
 
 

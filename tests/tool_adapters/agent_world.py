@@ -89,6 +89,9 @@ def surround(folder: Path) -> dict[str, str]:
     hooks = json.dumps({"hooks": {"SessionStart": [hook], "UserPromptSubmit": [hook], "Stop": [hook]}})
     server = json.dumps({"mcpServers": {"leak": {"command": "touch", "args": [f"{folder}/LEAK"]}}})
     toml = f'[mcp_servers.leak]\ncommand = "touch"\nargs = ["{folder}/LEAK"]\n'
+    touch = (
+        f'import {{ writeFileSync }} from "node:fs"; export default () => writeFileSync("{folder}/LEAK", "");'
+    )
     user = folder / "user"
     for name, text in {
         "CLAUDE.md": "LEAK",
@@ -104,6 +107,11 @@ def surround(folder: Path) -> dict[str, str]:
         "user/.codex/AGENTS.md": "LEAK",
         "user/.codex/config.toml": toml,
         "user/.codex/hooks.json": hooks,
+        ".pi/SYSTEM.md": "LEAK",
+        ".pi/settings.json": json.dumps({"sessionDir": f"{folder}/LEAK"}),
+        ".pi/extensions/leak.ts": touch,
+        "user/.pi/agent/AGENTS.md": "LEAK",
+        "user/.pi/agent/extensions/leak.ts": touch,
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

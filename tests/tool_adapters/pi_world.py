@@ -18,9 +18,11 @@ KEY = {"MY_KEY": "dummy-key"}
 def pi(
     folder: Path, gateway: Gateway, api: str = APIS[0], environ: Mapping[str, str] = KEY, **config: Any
 ) -> Pi:
-    """The adapter with an endpoint of its own that speaks `api`, looked at before the first launch."""
+    """The adapter with an endpoint of its own that speaks `api` (or with `options` that say who is asked),
+    looked at before the first launch."""
     url = gateway.url_anthropic if api == "anthropic-messages" else gateway.url_openai
-    options = {"node": str(node_binary()), "api": api, **config.pop("options", {})}
+    wished = {"node": str(node_binary()), "api": api, **config.pop("options", {})}
+    options = {name: value for name, value in wished.items() if value is not None}
     wanted: dict[str, Any] = {"model": "some-model", "base_url": url, "api_key_env": "MY_KEY", **config}
     made = settings(folder, "pi", {**HOSTILE, **environ}, cli=pi_script(), options=options, **wanted)
     agent = Pi(made)

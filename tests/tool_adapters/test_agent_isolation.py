@@ -3,16 +3,19 @@ the user's memory files, hooks and servers. Without this, a moved file would mak
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
-from tests.agents import claude_binary, codex_binary
+from tests.agents import claude_binary, codex_binary, node_binary, pi_script
 from tests.gateway import Gateway, Script, Text
 from tests.tool_adapters.agent_world import EVERY_CHILD, KEYS, surround
 
 
-def plainly(folder: Path, argv: list[str], **more: str) -> dict[str, str]:
-    environ = surround(folder)
+def plainly(
+    folder: Path, argv: list[str], environ: dict[str, str] | None = None, **more: str
+) -> dict[str, str]:
+    environ = environ or surround(folder)
     (folder / "work/launch").mkdir(parents=True)
     (folder / "tmp").mkdir()
     env = {**EVERY_CHILD, **environ, **KEYS, "TMPDIR": str(folder / "tmp"), **more}
@@ -39,5 +42,17 @@ def test_plain_codex_takes_everything_in(tmp_path: Path) -> None:
         argv = [str(codex_binary()), "exec", "--ephemeral", "--json", "--skip-git-repo-check"]
         argv += ["-c", 'model_provider="g"', "-c", f"model_providers.g={provider}", "hello"]
         plainly(tmp_path, argv)
+    assert any(b"LEAK" in request.body for request in gateway.asked)
+    assert (tmp_path / "LEAK").exists()
+
+
+def test_plain_pi_takes_everything_in(tmp_path: Path) -> None:
+    with Gateway(Script([Text("hello")], repeat_last=True), strict=False) as gateway:
+        argv = [str(node_binary()), str(pi_script()), "--mode", "json", "--provider", "openai"]
+        argv += ["--model", "gpt-5.6-sol", "hello"]
+        environ = surround(tmp_path)
+        models = {"providers": {"openai": {"baseUrl": gateway.url_openai}}}
+        (tmp_path / "user/.pi/agent/models.json").write_text(json.dumps(models))
+        plainly(tmp_path, argv, environ, PI_OFFLINE="1")
     assert any(b"LEAK" in request.body for request in gateway.asked)
     assert (tmp_path / "LEAK").exists()

@@ -21,6 +21,7 @@ from tests.tool_adapters.agent_world import (
 )
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
+from tool_adapters.agents.pi.adapter import Pi
 
 BOTH = {
     "ANTHROPIC_API_KEY": "the-key",
@@ -131,6 +132,54 @@ def test_codex_with_a_login_gets_no_key(tmp_path: Path) -> None:
     more = {"auth": "subscription", "auth_file": "~/auth.json"}
     player = started(tmp_path, Codex, {"OPENAI_API_KEY": "other", "HOME": str(tmp_path)}, **more)
     assert set(player.env) == {*every_child(tmp_path), "HOME", "TMPDIR", "CODEX_HOME"}
+
+
+def test_pi_with_an_endpoint_of_ones_own(tmp_path: Path) -> None:
+    environ = {"MY_KEY": "the-key", "OPENAI_API_KEY": "other", "ANTHROPIC_API_KEY": "other"}
+    options = {"api": "openai-completions", "effort": "high"}
+    more = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key_env": "MY_KEY", "options": options}
+    player = started(tmp_path, Pi, environ, idle=90.0, **more)
+    home = tmp_path / "home"
+    extension = Path(player.argv[player.argv.index("--extension") + 1])
+    assert extension.name == "extension.ts" and extension.is_file()
+    assert player.argv == [
+        *("--mode", "json", "--no-session", "--no-extensions", "--no-skills", "--no-prompt-templates"),
+        *("--no-themes", "--no-context-files", "--no-mcp", "--no-approve"),
+        *("--provider", "endpoint", "--model", "m", "--thinking", "high"),
+        *("--extension", str(extension), "--tools", "skill_state_transition"),
+    ]
+    files = {"SKILL_STATE_SCHEMA": str(home / "schema.json"), "SKILL_STATE_SYSTEM": str(home / "system.md")}
+    own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "PI_OFFLINE": "1", "SKILL_STATE_PI_KEY": "the-key"}
+    assert player.env == {**every_child(tmp_path), **own, **files}
+    assert player.read("stdin") == PROMPT.volatile and player.read("ls") == ""
+    assert (home / "system.md").read_text() == PROMPT.stable
+    assert json.loads((home / "schema.json").read_text()) == DIALECTS["merge"].schema
+
+    agent = home / ".pi/agent"
+    models, settled = (json.loads((agent / f"{name}.json").read_text()) for name in ("models", "settings"))
+    (model,) = models["providers"]["endpoint"].pop("models")
+    assert models["providers"] == {
+        "endpoint": {
+            "api": "openai-completions",
+            "baseUrl": "http://127.0.0.1:1/v1",
+            "apiKey": "$SKILL_STATE_PI_KEY",
+        }
+    }
+    assert (model["id"], model["reasoning"]) == ("m", True)
+    assert settled["httpIdleTimeoutMs"] == 90_000
+    assert settled["retry"] == settled["compaction"] == {"enabled": False}
+    for path in home.rglob("*"):
+        assert path.is_dir() or path.stat().st_mode & 0o077 == 0, path
+        assert path.is_dir() or "the-key" not in path.read_text()
+
+
+def test_pi_asks_the_provider_that_it_knows(tmp_path: Path) -> None:
+    player = started(tmp_path, Pi, {"ANTHROPIC_API_KEY": "sk-ant-the-key", "OPENAI_API_KEY": "other"})
+    at = player.argv.index("--provider")
+    assert player.argv[at : at + 4] == ["--provider", "anthropic", "--model", "claude-sonnet-5-5"]
+    assert player.env["SKILL_STATE_PI_KEY"] == "sk-ant-the-key"
+    (known,) = json.loads((tmp_path / "home/.pi/agent/models.json").read_text())["providers"].items()
+    assert known[0] == "anthropic" and known[1].keys() == {"apiKey", "modelOverrides"}
 
 
 def test_proxies_reach_the_agent_and_the_venv_does_not(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.tool_adapters.agent_world import EVERY_CHILD, FINISH, HOSTILE, PROMPT
 from tests.tool_adapters.bedrock import bedrock
 from tool_adapters.agents.claude import ENVIRONMENT, Claude
 from tool_adapters.agents.codex import Codex
+from tool_adapters.agents.pi.adapter import Pi
 
 AKIA, ASIA = "AKIAABCDEFGHIJKLMNOP", "ASIAABCDEFGHIJKLMNOP"
 KEYS = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": AKIA, "AWS_SECRET_ACCESS_KEY": "the-secret"}
@@ -153,7 +154,27 @@ def test_codex_gets_one_credential_and_nothing_of_another(
     assert paid_with(player) == expected
 
 
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, "sk-ant-api03-x"),
+        ({"model": "m", "options": {"provider": "openai"}}, "sk-proj-x"),
+        ({"model": "m", "options": {"provider": "groq"}, "api_key_env": "K"}, "gateway-key"),
+        ({"auth": "gateway", "base_url": URL, "token_env": "K"}, "gateway-key"),
+    ],
+)
+def test_pi_gets_one_credential_and_nothing_of_another(
+    config: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    player, notices = started(tmp_path, Pi, EVERYTHING | {"K": "gateway-key"}, **config)
+    paid = paid_with(player)
+    assert paid.pop("SKILL_STATE_PI_KEY") == expected
+    assert set(paid) == {"PI_OFFLINE", "SKILL_STATE_SCHEMA", "SKILL_STATE_SYSTEM"}
+    assert any("is set but not passed on" in notice for notice in notices)
+
+
 SSO = "[profile sso]\nsso_session = work\n"
+KEY = {"ANTHROPIC_API_KEY": "sk-ant-x"}
 NO_KEY = {"AWS_REGION": "eu-west-1"}
 
 
@@ -190,6 +211,19 @@ NO_KEY = {"AWS_REGION": "eu-west-1"}
         (Codex, {}, {"auth": "vertex"}, "codex has no", "api-key"),
         (Codex, {"OPENAI_API_KEY": "sk-ant-api03-x"}, {}, "another vendor", "OpenAI key"),
         (Codex, {"OPENAI_API_KEY": AKIA}, {}, "another vendor", "OpenAI key"),
+        (Pi, {"OPENAI_API_KEY": "k"}, {}, "OPENAI_API_KEY is, which", "export ANTHROPIC_API_KEY"),
+        (Pi, {"ANTHROPIC_API_KEY": "sk-proj-x"}, {}, "another vendor", "Anthropic key"),
+        (Pi, {}, {"auth": "subscription"}, "pi has no", "api-key"),
+        (Pi, {"K": "k"}, {"api_key_env": "K", "token_env": "K"}, "`token_env` does not go", "remove"),
+        (Pi, {}, {"auth": "gateway"}, "needs `base_url:`", "address"),
+        (Pi, {}, {"model": "m", "options": {"provider": "groq"}}, "which variable", "api_key_env"),
+        (Pi, {"K": "k"}, {"options": {"provider": "groq"}, "api_key_env": "K"}, "no model", "`model:`"),
+        (Pi, {"K": "k"}, {"options": {"api": "openai-completions"}, "api_key_env": "K"}, "no model", "`model:`"),
+        (Pi, {"K": "k"}, {"model": "m", "options": {"api": "grpc"}, "base_url": URL}, "no api 'grpc'", "one of"),
+        (Pi, {"K": "k"}, {"model": "m", "options": {"api": "openai-responses"}}, "needs `base_url:`", "address"),
+        (Pi, KEY, {"options": {"api": "openai-responses", "provider": "x"}}, "both named", "`provider` for"),
+        (Pi, KEY, {"options": {"nod": "x"}}, "unknown option 'nod'", "node"),
+        (Pi, KEY, {"options": {"node": "nowhere/node"}}, "is no program", "node: …"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_before_any_launch(

@@ -27,7 +27,7 @@ from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
 from tool_adapters.agents.ahead import Ahead, Launch, only, unused
 from tool_adapters.agents.binary import find_binary, version_beside
-from tool_adapters.agents.classify import SIGNAL_EXITS, Failure, classify, ended_badly
+from tool_adapters.agents.classify import Failure, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
 from tool_adapters.agents.launch import (
     REPLY_CAP,
@@ -56,6 +56,8 @@ WIRES: Mapping[str, str] = {
 HANDS = "read,bash,edit,write,grep,find,ls"  # of one that edits by itself, in the sandbox
 # Pi repeats the prompt, and the reply several times over.
 OUTPUT_CAP = 8 * REPLY_CAP
+# Said of a model that Pi's list does not have; its prices are then those of another one.
+UNLISTED = "Using custom model id"
 
 
 class Pi:
@@ -145,7 +147,7 @@ class Pi:
     def _read(self, ran: Ran, credential: Credential) -> AgentReply:
         """The reply of a process that has ended."""
         settings, seen = self.settings, read_events(ran.out.data, self.hands)
-        usage = _usage(seen.usage, settings.config.price)
+        usage = _usage(seen.usage, settings.config.price, listed=UNLISTED not in ran.err.text)
         # Before the model has answered, Pi's lines say nothing that bears on how it ended.
         heard = ran if seen.stop is not None or ran.exit == 0 else replace(ran, out=Captured())
         failure = ended_badly(heard, "pi", settings.config.timeout, settings.config.idle)
@@ -165,10 +167,6 @@ class Pi:
                     survivors=ran.survivors,
                     took=ran.took,
                 )
-        if failure is None and seen.stop is None and ran.exit is not None and ran.exit in SIGNAL_EXITS:
-            # It prints before it asks, so silence does not tell that a signal ended it.
-            said = f"pi was ended by {SIGNAL_EXITS[ran.exit]}, not sent by the controller"
-            failure = Failure(ReplyClass.KILLED, said)
         if failure is None:
             failure = classify(signals(seen, ran.err.text), settings.now())
         return failed(
@@ -216,13 +214,13 @@ def unusable(seen: Events) -> Failure | None:
     return None
 
 
-def _usage(told: Mapping[str, Any] | None, price: Price | None) -> Usage:
-    """Tokens of the one message; money with the task's price, else as Pi's own catalog has it (an unknown price is 0
-    there). `input` includes `cached`."""
+def _usage(told: Mapping[str, Any] | None, price: Price | None, listed: bool) -> Usage:
+    """Tokens of the one message; money with the task's price, else as Pi's own list has it, where the model is
+    `listed` (an unknown price is 0 there). `input` includes `cached`."""
     if not told or not told.get("totalTokens"):
         return Usage()
     cached, output = int(told.get("cacheRead") or 0), int(told.get("output") or 0)
     input = int(told.get("input") or 0) + int(told.get("cacheWrite") or 0) + cached
-    own = round(float((told.get("cost") or {}).get("total") or 0) * 1_000_000) or None
+    own = (round(float((told.get("cost") or {}).get("total") or 0) * 1_000_000) or None) if listed else None
     money = cost(price, input, cached, output)
     return Usage(input=input, cached=cached, output=output, usd_micro=own if money is None else money)

@@ -21,6 +21,18 @@ APIS = ("openai-completions", "openai-responses", "anthropic-messages")
 ENDPOINT = "endpoint"
 # Pi shortens the answer where it thinks that the prompt leaves little room. How long a prompt may be, the vendor says.
 UNKNOWN_WINDOW = 100_000_000
+# What Pi's list switches on for single models: places for changes in mid-conversation, of which there are none here
+# (a second tool, a second system message), and another model that the vendor may answer with.
+ONE_TURN = {
+    **dict.fromkeys(
+        (
+            *("supportsMidConvoSystemMessages", "supportsMidConvoToolChanges", "supportsMidConvoEffort"),
+            *("supportsMidConvoToolAdditions", "supportsAdditionalTools", "supportsToolSearch"),
+        ),
+        False,
+    ),
+    "allowedFallbackModels": [],
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,8 @@ class Target:
         if self.api is not None:
             model = {"id": self.model, "reasoning": self.effort != "off", "contextWindow": UNKNOWN_WINDOW}
             entry |= {"api": self.api, "models": [model]}
+        else:
+            entry["modelOverrides"] = {self.model: {"compat": ONE_TURN}}
         settings = {
             "retry": {"enabled": False},
             "compaction": {"enabled": False},

@@ -66,8 +66,11 @@ function forced(payload: Payload, api: string | undefined): Payload {
   switch (api) {
     case "anthropic-messages": {
       const thinks = payload.thinking !== undefined && payload.thinking.type !== "disabled"; // refused with a forced call
+      const { fallbacks: _others, ...rest } = payload; // another model would answer, and nobody would know
       const messages = payload.messages.map(uncached);
-      return { ...payload, messages, tool_choice: { type: thinks ? "auto" : "any", disable_parallel_tool_use: true } };
+      const tools = payload.tools.filter((tool: Payload) => tool.name === TOOL);
+      const tool_choice = { type: thinks ? "auto" : "any", disable_parallel_tool_use: true };
+      return { ...rest, messages, tools, tool_choice };
     }
     case "openai-completions":
     case "openai-responses": {
