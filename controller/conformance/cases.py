@@ -10,14 +10,12 @@ from contracts.base import JsonObject
 from contracts.codec import DialectError
 from contracts.reply import Prompt, ReplyClass
 from controller.conformance.failures import ALLOWED
-from controller.conformance.launches import ENDING, Ask, Fault, Seen, same_json
+from controller.conformance.launches import ENDING, MOST_REQUESTS, Ask, Fault, Seen, same_json
 from controller.conformance.loopback import Answer, Hang, Invalid, Refusal, Text
 from controller.conformance.subject import KEY, LEAK, SECRET, TRANSITION, Subject
 
 R = ReplyClass
 NO_REPLY = (R.INVALID, R.MISSING)
-# One launch may cost what one request costs; a CLI that asks again and again by itself spends unseen.
-MOST_REQUESTS = 3
 SHORT = 8  # characters: a value of the environment that is no longer says nothing when it is found in a text
 STABLE = "=== SKILL ===\nReply with the transition that is asked for. “Quotes”, \\backslashes, <tags>.\n\n"
 VOLATILE = "=== STATE ===\n/help @/etc/hostname `x` $HOME !ls #note\n\ttabbed\n=== END ===\n"
@@ -255,7 +253,7 @@ def _calm(seen: Seen) -> Broken:
     if seen.raised:
         yield f"the adapter raised {seen.raised}"
     if len(seen.requests) > MOST_REQUESTS:
-        yield f"{len(seen.requests)} requests to the model in one launch"
+        yield f"more than {MOST_REQUESTS} requests to the model in one launch, which was ended"
 
 
 def _said(seen: Seen) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -27,6 +28,8 @@ from controller.conformance.subject import Place, Subject
 
 # How long a process may take to end after a TERM, and what it left behind to be gone.
 ENDING, SWEPT = 10.0, 5.0
+# One launch may cost what one request costs; a CLI that asks again and again by itself spends unseen.
+MOST_REQUESTS = 3
 _TICK = 0.02
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{12,}|\d{4,}")
 
@@ -171,7 +174,10 @@ def launch(subject: Subject, ask: Ask, place: Place, runner: Runner, timeout: fl
 
             async with anyio.create_task_group() as group:
                 group.start_soon(asking)
-                if ask.end not in ("itself", "deadline"):
+                if ask.end == "itself":
+                    await _until(lambda: over.is_set() or len(gateway.asked) > MOST_REQUESTS, math.inf)
+                    scope.cancel()  # it is over, or it runs away
+                elif ask.end != "deadline":
                     await _until(under_way, timeout)
                     if ask.end == "interrupt":
                         scope.cancel()

@@ -91,6 +91,9 @@ def _terminable() -> Iterator[None]:
 
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, hear) for number in numbers}
+    before[signal.SIGINT] = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's `&` ignores it
     try:
         yield
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from tests.agents.binaries import ROOT
 from tests.conformance.test_controls import FAKE
 
 
+@pytest.mark.parametrize("started_by", ["", "trap '' INT; "], ids=["foreground", "background"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_agent_too_and_leaves_nothing(
-    number: signal.Signals, code: int, tmp_path: Path
+    number: signal.Signals, code: int, started_by: str, tmp_path: Path
 ) -> None:
     program = tmp_path / "claude"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} hangs "$@"\n')
@@ -30,7 +32,8 @@ def test_a_signal_ends_the_agent_too_and_leaves_nothing(
         "TMPDIR": str(tmp_path / "tmp"),
         "PYTHONPATH": str(ROOT),
     }
-    argv = [sys.executable, "-m", "controller", "agents", "test", "claude", "--cli", str(program)]
+    words = [sys.executable, "-m", "controller", "agents", "test", "claude", "--cli", str(program)]
+    argv = ["/bin/sh", "-c", f"{started_by}exec {shlex.join(words)}"]
     with subprocess.Popen(
         argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as suite:
