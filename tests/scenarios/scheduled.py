@@ -1,12 +1,10 @@
 """The agent of the scheduled scenario: what it answers follows from the prompt alone. `python scheduled.py LOG`
-notes its start in LOG, thinks as long as LOG.seconds says, and prints one transition."""
+notes its start in LOG and prints one transition."""
 
 import json
 import os
 import re
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
@@ -31,5 +29,4 @@ def _step(tool: str, args: Json) -> Json:
 if __name__ == "__main__":
     log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(log, f"{os.environ['HOME']}\n".encode())
-    time.sleep(float(Path(f"{sys.argv[1]}.seconds").read_text()))
     print(json.dumps(decide(sys.stdin.read())))

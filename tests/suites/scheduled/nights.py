@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from controller.taskfile import read_task
 from tests.ci.actions import Job, Step, clean_env, with_controller
 from tests.controller.world import git
 from tests.forge.hub import Hub
+from tests.suites.scheduled.barrier import Barrier
 from tests.surfaces.shell import ROOT
 
 NAME, ISSUE = "tidy", 12
@@ -42,14 +44,25 @@ class Night:
         return self.outputs["outcome"]
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two jobs: `met` says whether the first had the lease all the time that the second was there, `during` how many
+    agents were launched in that time."""
+
+    first: Night
+    second: Night
+    met: bool
+    during: int
+
+
 @dataclass
 class Nights:
     """`folder` is all that lasts: the remote in it, the GitHub, and what the agent's processes leave to be counted."""
 
     folder: Path
     hub: Hub
-    nights: list[Night] = field(default_factory=list)  # of two that began together, the one that worked
-    pairs: list[tuple[Night, Night]] = field(default_factory=list)
+    nights: list[Night] = field(default_factory=list)  # of two, the one that worked
+    pairs: list[Pair] = field(default_factory=list)
     flaky: str = ""  # the commit whose first attempt failed for nothing: the first one that is well
     ci: list[tuple[str, int, str]] = field(
         default_factory=list
@@ -75,15 +88,23 @@ class Nights:
         self.nights.append(made)
         return made
 
-    def overlapping(self, **inputs: str) -> tuple[Night, Night]:
-        """Two jobs that are started together."""
-        number = len(self.nights) + 1
-        with ThreadPoolExecutor(2) as pool:
-            both = [pool.submit(self._job, number, letter, inputs) for letter in "ab"]
-        first, second = (each.result() for each in both)
-        self.pairs.append((first, second))
-        self.nights.append(first if first.outcome != "busy" else second)
-        return first, second
+    def overlapping(self, **inputs: str) -> Pair:
+        """Two jobs, the second while the first has the lease; where the first takes none, one after the other."""
+        number, barrier = len(self.nights) + 1, Barrier(self.remote, NAME)
+        with ThreadPoolExecutor(1) as pool, barrier.up():
+            going = pool.submit(self._job, number, "a", inputs)
+            while not barrier.holds and not going.done():
+                time.sleep(0.05)
+            met, before = barrier.holds, self.launches
+            if not met:
+                barrier.lift()
+            second = self._job(number, "b", inputs)
+            during = self.launches - before
+            barrier.lift()
+            first = going.result()
+        self.pairs.append(Pair(first, second, met, during))
+        self.nights.append(first)
+        return self.pairs[-1]
 
     def _job(self, number: int, letter: str, inputs: dict[str, str]) -> Night:
         runner = self.folder / f"runner-{number}{letter}"
