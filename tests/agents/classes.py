@@ -1,9 +1,10 @@
 """For every agent and reply class, how it is known to be told: the files below fixtures/classes.
 
 `proof`: `real` (reached on the real program), `recording` (what the real program was recorded to do), or `cannot
-happen`, with the reason in `why`. `real`: the case of `tests.agents.cases` that reaches it, with a shorter `idle` or a
-`signal` that is sent to the process; where it is absent, the `ends` themselves are played by a real process.
-`recordings`: cases that end so. `wordings`: what the agent says on its own error channel when a launch failed.
+happen`, with the reason in `why`. `real`: the case of `tests.agents.cases` that reaches it (of another agent: `of`),
+with a shorter `idle` or `timeout`, or a `signal` that is sent to the process; where it is absent, a real process plays
+the `ends`. `recordings`: cases that end so. `wordings`: what the agent says on its own error channel when a launch
+failed.
 `ends`: other ends of its process: `stdout` (a text, or JSON objects one a line), `stderr`, how it `end`s, as a line of
 shell; `like`: a recording, with other `fields`. `resets`: when the limit ends; `lifted_by`: who can end it.
 """

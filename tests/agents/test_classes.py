@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +28,7 @@ from tests.agents.record import closed_port
 from tests.agents.recordings import load
 from tests.gateway import Gateway, Script
 from tests.tool_adapters.agent_world import DIALECTS, KEYS, Player, ask, settings
+from tool_adapters.agents.chat import Chat
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
 from tool_adapters.agents.command import Command
@@ -34,10 +36,15 @@ from tool_adapters.agents.pi.adapter import Pi
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Any] = {"claude": Claude, "codex": Codex, "command": Command, "pi": Pi}
-BINARIES = {"claude": claude_binary, "codex": codex_binary, "pi": pi_script}
+KINDS |= {"openai-compatible": Chat}
+# Recorded, and played, in tests/tool_adapters/test_presets.py; `scripts/test presets` drives the real ones.
+ELSEWHERE = {"gemini", "opencode", "qwen"}
+BINARIES: dict[str, Callable[[], Path]] = {"claude": claude_binary, "codex": codex_binary, "pi": pi_script}
+BINARIES |= {"openai-compatible": lambda: Path(sys.executable)}  # its client is a program of our own
 RECORDED: dict[str, Any] = {agent: load(agent) for agent in ("claude", "codex", "pi")}
 ENDPOINT: dict[str, Any] = {  # what an agent must be told to ask the gateway
-    "pi": {"model": PI_MODEL, "api_key_env": "OPENAI_API_KEY", "options": {"api": "openai-completions"}}
+    "pi": {"model": PI_MODEL, "api_key_env": "OPENAI_API_KEY", "options": {"api": "openai-completions"}},
+    "openai-compatible": {"model": "small", "api_key_env": "OPENAI_API_KEY"},
 }
 EVERY = [each for agent in KINDS for each in told(agent).values()]
 PROOFS = ("real", "recording", "cannot happen")
@@ -46,7 +53,7 @@ PROOFS = ("real", "recording", "cannot happen")
 # ---- nothing is missing ----------------------------------------------------------------------------------
 def test_every_adapter_is_here() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(KINDS) == set(project["entry-points"]["skill_state.agents"])
+    assert set(KINDS) | ELSEWHERE == set(project["entry-points"]["skill_state.agents"])
 
 
 @pytest.mark.parametrize("cls", ReplyClass)
@@ -68,7 +75,7 @@ def test_every_class_is_reached_on_a_real_binary_or_recorded(cls: ReplyClass) ->
     assert any(told(agent)[cls].proof != "cannot happen" for agent in BINARIES)
 
 
-@pytest.mark.parametrize("agent", BINARIES)
+@pytest.mark.parametrize("agent", RECORDED)
 def test_every_recording_has_its_class(agent: str) -> None:
     assert set(recorded_as(agent)) == set(RECORDED[agent])
 
@@ -167,7 +174,7 @@ def hit(gateway: Gateway, program: Path, name: str) -> None:
 
 @pytest.mark.parametrize("each", [pytest.param(e, id=str(e)) for e in EVERY if e.real])
 def test_real(each: Told, tmp_path: Path) -> None:
-    (case,) = (c for c in CASES if (c.agent, c.name) == (each.agent, each.real["case"]))
+    (case,) = (c for c in CASES if (c.agent, c.name) == (each.real.get("of", each.agent), each.real["case"]))
     environ = {**KEYS, "CLAUDE_CODE_OAUTH_TOKEN": "dummy-token"} if case.auth == "subscription" else KEYS
     dialect = DIALECTS["strict" if each.agent == "codex" else "merge"]
     binary = BINARIES[each.agent]().resolve()
@@ -181,7 +188,7 @@ def test_real(each: Told, tmp_path: Path) -> None:
             base_url=url if each.agent == "claude" else f"{url}/v1",
             dialect=replace(dialect, schema=SCHEMA),
             idle=each.real.get("idle", 30.0),
-            timeout=30.0,
+            timeout=each.real.get("timeout", 30.0),
             **ENDPOINT.get(each.agent, {}),
         )
         if each.agent == "pi":
@@ -195,10 +202,11 @@ def test_real(each: Told, tmp_path: Path) -> None:
         reply = ask(agent)
     assert reply.cls is each.cls, reply
     if each.cls is ReplyClass.LIMIT_WITH_RESET:
-        assert reply.not_before == datetime.fromisoformat("2026-11-30T12:00:00Z").timestamp()
+        resets = each.real.get("resets", "2026-11-30T12:00:00Z")
+        assert reply.not_before == datetime.fromisoformat(resets).timestamp()
 
 
 @pytest.mark.parametrize("agent", BINARIES)
 def test_real_reply_about_limits_is_no_limit(agent: str, tmp_path: Path) -> None:
-    (case,) = (c for c in CASES if (c.agent, c.name) == (agent, "valid_about_limits"))
-    test_real(replace(told(agent)[ReplyClass.OK], real={"case": case.name}), tmp_path)
+    each = told(agent)[ReplyClass.OK]
+    test_real(replace(each, real=each.real | {"case": "valid_about_limits"}), tmp_path)
