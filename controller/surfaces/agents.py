@@ -46,7 +46,7 @@ def listed(task: Path | None, as_json: bool) -> int:
     """0 when the agents that the task names (without a task: any) can be used, else 3."""
     loaded = loaded_of(task)
     with tempfile.TemporaryDirectory(prefix="controller-agents-") as scratch:
-        rows = [_look(subject, Path(scratch)) for subject in subjects_of(loaded)]
+        rows = [_look(loaded, name, Path(scratch)) for name in names_of(loaded)]
     needed = {loaded.task.agent.use, *loaded.task.agent.fallback} if loaded else set()
     good = all(row.usable for row in rows if row.name in needed) if needed else any(r.usable for r in rows)
     if as_json:
@@ -62,24 +62,27 @@ def loaded_of(task: Path | None) -> LoadedTask | None:
     return load(task) if task is not None or task_path(task).exists() else None
 
 
-def subjects_of(loaded: LoadedTask | None) -> Iterator[Subject]:
+def names_of(loaded: LoadedTask | None) -> list[str]:
+    """The agents of a task, the ones that it uses first; without a task all installed kinds."""
     if loaded is None:
-        names = sorted(point.name for point in entry_points(group="skill_state.agents"))
-    else:
-        choice = loaded.task.agent
-        names = list(dict.fromkeys([choice.use, *choice.fallback, *loaded.task.agents]))
-    for name in names:
-        yield subject_of(loaded, name)
+        return sorted(point.name for point in entry_points(group="skill_state.agents"))
+    choice = loaded.task.agent
+    return list(dict.fromkeys([choice.use, *choice.fallback, *loaded.task.agents]))
 
 
 def subject_of(loaded: LoadedTask | None, name: str, cli: Path | None = None) -> Subject:
+    """An agent of the task, or an installed kind with its defaults. Raises ConfigError."""
     config = AgentConfig(kind=name) if loaded is None else loaded.task.agent_config(name)
     kind: Any = found("agents", config.kind or name)
     return Subject(name, kind, config, loaded.base_dir if loaded else Path.cwd(), cli)
 
 
-def _look(subject: Subject, scratch: Path) -> Listed:
+def _look(loaded: LoadedTask | None, name: str, scratch: Path) -> Listed:
     """What can be known without a launch."""
+    try:
+        subject = subject_of(loaded, name)
+    except ConfigError as error:  # one that can't be loaded must not hide the others
+        return Listed(name, name, None, "", [], "", "", False, str(error))
     kind, notices, why, version, credential = subject.kind, list[str](), "", "", subject.config.auth
     try:
         agent = kind(
@@ -129,10 +132,10 @@ def _binary(subject: Subject) -> str | None:
 def _line(row: Listed) -> Iterator[str]:
     known = f", known {', '.join(row.known)}" if row.known else ""
     where = f" at {row.binary}" if row.binary else ""
-    yield (
-        f"{row.name:<12} {'usable' if row.usable else 'not usable':<11} kind {row.kind} "
-        f"{row.version or '(version unknown)'}{where}{known}; {row.dialect} dialect; credential: {row.credential}"
-    )
+    how = f"; {row.dialect} dialect; credential: {row.credential}" if row.dialect else ""
+    version = row.version or "(version unknown)"
+    usable = "usable" if row.usable else "not usable"
+    yield f"{row.name:<18} {usable:<11} kind {row.kind} {version}{where}{known}{how}"
     if row.why:
-        yield f"{'':<12} {row.why}"
-    yield from (f"{'':<12} notice: {notice}" for notice in row.notices)
+        yield f"{'':<18} {row.why}"
+    yield from (f"{'':<18} notice: {notice}" for notice in row.notices)

@@ -73,10 +73,13 @@ def test_what_an_author_recorded_is_what_is_known_when_it_lies_beside_the_adapte
     assert (told["good"], told["rows"][1]["verdict"], told["rows"][1]["why"]) == (False, "changed", ["names"])
 
 
-def test_the_list_names_every_kind(installed: Path) -> None:
+def test_the_list_names_every_kind_also_beside_one_that_can_not_be_loaded(installed: Path) -> None:
+    points = installed / "site/chatty-1.0.dist-info/entry_points.txt"
+    points.write_text(points.read_text() + "lost = chatty.nowhere:Lost\n")
     code, out, _ = controller(installed, "list", "--json")
     agents: dict[str, Any] = {each["name"]: each for each in json.loads(out)["agents"]}
     assert code == 0 and agents["chatty"]["usable"]
+    assert not agents["lost"]["usable"] and "can't be loaded" in agents["lost"]["why"]
     assert agents["chatty"]["binary"] == str(installed / "bin/chatty")
     assert (
         agents["claude"]["known"]
@@ -106,8 +109,13 @@ def test_the_list_of_a_task_fails_where_one_that_it_uses_can_not_be_used(
     got, out, _ = controller(installed, "list")
     assert got == code
     mine, other, why = out.splitlines()
-    assert mine.startswith("mine         usable      kind chatty") and f"at {installed}/bin/chatty" in mine
-    assert other.startswith("other        not usable  kind command") and "no program 'no-such-program'" in why
+    assert (
+        mine.startswith("mine               usable      kind chatty") and f"at {installed}/bin/chatty" in mine
+    )
+    assert (
+        other.startswith("other              not usable  kind command")
+        and "no program 'no-such-program'" in why
+    )
 
 
 def test_an_own_program_that_no_variable_points_elsewhere_is_tried_as_far_as_it_goes(installed: Path) -> None:
