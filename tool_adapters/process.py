@@ -1,7 +1,8 @@
 """Child processes other than git: started, watched, ended, swept up after. Nothing else here starts one.
 
 Every child has its own session, gets its input from a file and writes to files, so that a grandchild that
-holds a pipe open, a parent that never closes one, or 100 MB of output can't hang or fill the controller.
+holds a pipe open, a parent that never closes one, or 100 MB of output can't hang or fill the controller. Only one that
+waits for its input has a pipe for it: that ends when this process does.
 """
 
 from __future__ import annotations

@@ -132,13 +132,7 @@ def test_a_killed_controller_leaves_none(
     world = ahead.world(tmp_path / "two")
     before, log = len(gateway.requests), world.folder / "log"
     victims.start(world.call("run", log=str(log), at=WAITING, delay=3.0))
-    until = time.monotonic() + 60
-    while not (log.exists() and f"{WAITING}\n" in log.read_text()):
-        assert time.monotonic() < until, world.said()
-        time.sleep(0.01)
-    cli = str(installed()[ahead.use])[:100]  # more of a command line is not told
-    while not (spares := {pid for pid, line in alive(world) if line.startswith(cli)}):
-        assert time.monotonic() < until, "a process waits"
+    spares = waits(world, log, ahead)
     if stopped:  # it can't see that its input ends
         for pid in spares:
             os.kill(pid, signal.SIGSTOP)
@@ -151,6 +145,42 @@ def test_a_killed_controller_leaves_none(
     assert finish(world, victims)[-1] == 0, world.said()
     assert world.faults(expected) == []
     assert world.starts() == len(gateway.requests) - before
+
+
+@pytest.mark.parametrize(
+    ("worlds", "numbers"),
+    [("claude", (signal.SIGINT,)), ("codex", (signal.SIGTERM, signal.SIGTERM))],
+    ids=["once", "twice"],
+    indirect=["worlds"],
+)
+def test_a_signal_ends_the_one_that_waits(
+    worlds: tuple[Template, Template, Gateway], victims: Victims, tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    cold, ahead, _ = worlds
+    expected = whole(cold.world(tmp_path / "one"), victims)
+    world = ahead.world(tmp_path / "two")
+    log = world.folder / "log"
+    pid = victims.start(world.call("run", log=str(log)))
+    waits(world, log, ahead)
+    for number in numbers:
+        os.kill(pid, number)
+        time.sleep(0.3)
+    assert victims.wait() == 128 + numbers[0]
+    assert alive(world) == []
+    assert finish(world, victims)[-1] == 0, world.said()
+    assert world.faults(expected) == []
+
+
+def waits(world: World, log: Path, template: Template) -> set[int]:
+    """The processes of the CLI, once a command is at work while they wait."""
+    until = time.monotonic() + 60
+    while not (log.exists() and f"{WAITING}\n" in log.read_text()):
+        assert time.monotonic() < until, world.said()
+        time.sleep(0.01)
+    cli = str(installed()[template.use])[:100]  # more of a command line is not told
+    while not (spares := {pid for pid, line in alive(world) if line.startswith(cli)}):
+        assert time.monotonic() < until, "a process waits"
+    return spares
 
 
 def alive(world: World) -> list[tuple[int, str]]:

@@ -106,11 +106,11 @@ class Ahead:
             return
         try:
             self.folders.make()
-        except OSError:  # the reply is paid for: whatever is wrong here is said by the next launch
+            spare = await spawner.spawn(
+                launch.argv, cwd=self.folders.work, env=launch.env, age=AGE, cap=cap, redact=False
+            )
+        except (OSError, RuntimeError):  # no room, no thread: the reply is paid for, the next launch says it
             return
-        spare = await spawner.spawn(
-            launch.argv, cwd=self.folders.work, env=launch.env, age=AGE, cap=cap, redact=False
-        )
         self._waiting = launch, spare
 
     async def end(self) -> None:
