@@ -35,6 +35,8 @@ PACKAGES = {
 }
 LAYOUTS = ("full", "compact", "paper")
 NO_GOAL = "Say here what shall be reached, in your own words."
+# Said where pinned tests that are proved to notice a broken file hold whatever an agent does.
+DELEGATE = "  # it may edit by itself with tests like these: explore: delegate here, when: edit below (docs/agents.md)"
 NOT_DONE = "echo 'task.yaml: check `done` needs a command that exits 0 when the goal is reached'; exit 1"
 _BARE = re.compile(r"[A-Za-z./-][A-Za-z0-9_./-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null", "-", ".", "---", "...")
@@ -184,6 +186,7 @@ def task_text(
         f"agent: {{use: {payer.agent}}}          # `controller run --agent NAME` takes another one",
         "agents:",
         f"  {payer.agent}: {_value(payer.settings)}",
+        *([DELEGATE] if boxed and test and seen.vital and pins else []),
         "workspace:",
         *([f"  repo: {_value(repo)}"] if repo != "." else []),
         f"  base: {_value(base)}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,26 @@ AGENTS = ("claude", "codex", "pi")
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-dummy", "OPENAI_API_KEY": "dummy-key"}
 
 
+Work = Sequence[str | tuple[str, str, str]]
+
+
 @dataclass(frozen=True)
 class Hands:
-    """A policy of the gateway for agent `kind`: `steps` are shell texts, or (path, old, new) to be edited with the
-    tool that the agent has for that; each step ends with its last element, the tool of its reply."""
+    """A policy of the gateway for agent `kind`. A step is shell texts, and (path, old, new) to be edited with the tool
+    that the agent has for that, then the tool of its reply; or what makes this of the prompt."""
 
     kind: str
-    steps: Sequence[Sequence[str | tuple[str, str, str]]]
+    steps: Sequence[Work | Callable[[str], Work]]
     worktree: Path
 
     def __call__(self, prompt: str, _: Any, request: Recorded) -> Answer:
-        assert request.number < 40, "the agent asks on and on"
+        assert request.number < 400, "the agent asks on and on"
         step = int(re.findall(r"^step (\d+) of", prompt, re.M)[-1])
         said = request.parsed.get("messages") or request.parsed.get("input") or ()
         calls = ("function_call", "custom_tool_call")
         done = sum(each.get("role") == "assistant" or each.get("type") in calls for each in said)
-        *work, tool = self.steps[step - 1]
+        plan = self.steps[step - 1]
+        *work, tool = plan(prompt) if callable(plan) else plan
         return self._call(work[done]) if done < len(work) else self.reply(str(tool), step)
 
     def reply(self, tool: str, step: int) -> dict[str, Any]:
@@ -59,7 +63,7 @@ class Hands:
         return Call(edit, {"file_path": str(self.worktree / path), "old_string": old, "new_string": new})
 
 
-def agent(kind: str, url: str) -> str:
+def agent(kind: str, url: str, key: str = "OPENAI_API_KEY") -> str:
     """The task's entry of an agent that edits by itself, against a gateway at `url`."""
     entry: dict[str, Any] = {
         "kind": kind,
@@ -77,7 +81,7 @@ def agent(kind: str, url: str) -> str:
                 "base_url": f"{url}/v1",
                 "model": "m",
                 "options": options,
-                "api_key_env": "OPENAI_API_KEY",
+                "api_key_env": key,
             }
     return json.dumps(entry)
 

@@ -302,6 +302,19 @@ def test_validate_warns_when_the_agent_could_rewrite_the_tests(python: Shell) ->
     assert "pins no test file" in python("validate").out
 
 
+def test_delegation_is_named_where_the_tests_are_strong_and_its_gaps_are_said(python: Shell) -> None:
+    python("init", "--agent", "command", "--no-prove", "--goal", "g", "--done", "false")
+    task = python.repo / "task.yaml"
+    text = task.read_text()
+    assert "# it may edit by itself" in text and "edits by itself" not in python("validate").out
+    task.write_text(text.replace("kind: command", "explore: delegate, kind: command"))
+    told = python("validate").out
+    assert "agent mine edits by itself" in told and "give a guard `when: edit`" in told
+    assert "50 steps of 8 requests (how many it makes is not bounded)" in told
+    task.write_text(task.read_text().replace("    role: guard\n", "    role: guard\n    when: edit\n"))
+    assert "when: edit" not in python("validate").out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -32,14 +32,15 @@ WATCHED = """\
 left=$1; shift
 "$@"
 code=$? tries=0
+cd /proc
 while :; do
   others='' found=''
-  for each in /proc/[0-9]*; do
-    case ${each#/proc/} in 1 | $$) continue ;; esac
+  for pid in [0-9]*; do
+    case $pid in 1 | $$) continue ;; esac
     others=1
-    { read -r line <"$each/stat"; } 2>/dev/null || continue
-    case ${line##*) } in [ZX]*) continue ;; esac
-    words=$(tr '\\0\\n' '  ' 2>/dev/null <"$each/cmdline")
+    { read -r line <"$pid/stat"; } 2>/dev/null || continue
+    case $line in *') Z '* | *') X '*) continue ;; esac
+    words=$(tr '\\0\\n' '  ' 2>/dev/null <"$pid/cmdline")
     found="$found${words:-$line}
 "
   done
