@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import ConfigError
+from contracts.ports import Captured, Ran
 from contracts.reply import AgentReply, ReplyClass
 from tests.agents.others.cases import CASES, Case
 from tests.agents.others.recorded import FIXTURES, load, path_of
@@ -40,6 +41,22 @@ def test_a_recorded_end(case: Case, tmp_path: Path) -> None:
     assert reply.value == (FINISH if case.cls is ReplyClass.OK else None)
     assert bool(reply.message) == (case.cls is not ReplyClass.OK)
     assert "dummy-key" not in reply.message + reply.text
+
+
+def test_a_signal_from_elsewhere_is_known(tmp_path: Path) -> None:
+    """TERM: gemini leaves with 0 and without its result, qwen says that it was cancelled. KILL: nothing is said."""
+    whole = {kind: load(kind, "valid") for kind in KINDS}
+    begun = {kind: Captured(ran.out.data.splitlines(keepends=True)[0], 99) for kind, ran in whole.items()}
+    said = Captured(b'{"error": {"type": "FatalCancellationError", "message": "Operation cancelled."}}', 99)
+    ends = [
+        ("gemini", Ran(exit=0, out=begun["gemini"])),
+        ("qwen", Ran(exit=130, out=begun["qwen"], err=said)),
+    ]
+    ends += [(kind, Ran(exit=137, signal=9, out=out)) for kind, out in begun.items()]
+    for at, (kind, ran) in enumerate(ends):
+        player = Player(tmp_path / str(at))
+        made = settings(tmp_path / str(at), kind, KEY, cli=player.path, api_key_env="MY_KEY", model="m")
+        assert ask(KINDS[kind](replace(made, runner=Recording(ran)))).cls is ReplyClass.KILLED, (kind, ran)
 
 
 def test_usage_is_read_where_it_is_told(tmp_path: Path) -> None:

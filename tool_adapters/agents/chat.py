@@ -89,7 +89,6 @@ class Chat(PresetAgent):
     it, in tokens and characters; `temperature`. Without `api_key_env` no key is sent."""
 
     kind: ClassVar[str] = "openai-compatible"
-    needs_model = True
     options: ClassVar[tuple[str, ...]] = ("decoding", "max_tokens", "longest", "temperature")
     native_reasoning: ClassVar[bool] = False
 

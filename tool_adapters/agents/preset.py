@@ -38,7 +38,11 @@ class PresetAgent:
     options: ClassVar[tuple[str, ...]] = ("cli",)
     dialect_kind: ClassVar[Literal["merge"]] = "merge"
     native_reasoning: ClassVar[bool] = True
-    wire: ClassVar[str] = "chat"  # what its model endpoint speaks
+    # For the conformance suite: what its model endpoint speaks, whether the model is held to the reply's form, and
+    # whether the task must name one.
+    wire: ClassVar[str] = "chat"
+    holds_to_schema: ClassVar[bool] = True
+    needs_model: ClassVar[bool] = True
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
@@ -183,7 +187,7 @@ class Gemini(PresetAgent):
 
     kind, preset, wire = "gemini", GEMINI, "generate"
     program = GEMINI.program
-    holds_to_schema = False
+    holds_to_schema, needs_model = False, False
 
 
 class Opencode(PresetAgent):
@@ -191,12 +195,10 @@ class Opencode(PresetAgent):
 
     kind, preset, program = "opencode", OPENCODE, OPENCODE.program
     holds_to_schema = False
-    needs_model = True
 
 
 class Qwen(PresetAgent):
     """Qwen Code, whose reply is the call of a tool with the reply's schema."""
 
     kind, preset, program = "qwen", QWEN, QWEN.program
-    needs_model = True
     native_reasoning = False

@@ -47,7 +47,7 @@ _TURN_LIMIT = 53  # its exit code where the model wanted a second turn: it calle
 
 def gemini(ran: Ran) -> Told:
     """gemini-cli, `-o stream-json`: pieces of the answer, then `result`. Its exit code is the HTTP status mod 256."""
-    told, text, errors = Told(), "", list[str]()
+    told, text, errors, over = Told(), "", list[str](), False
     for event in events(ran.out.data):
         match event:
             case {"type": "message", "role": "assistant", "content": str(piece)}:
@@ -55,13 +55,16 @@ def gemini(ran: Ran) -> Told:
             case {"type": "error", "message": str(said)}:
                 errors.append(said)
             case {"type": "result", **rest}:
+                over = True
                 told.usage = _usage(rest.get("stats"), "input_tokens", "cached", "output_tokens")
                 if rest.get("status") == "success":
                     told.text = text
                 else:
                     error = rest.get("error")
                     errors.append(str(error.get("message", "")) if isinstance(error, Mapping) else "")
-    if ran.exit == _TURN_LIMIT:
+    if ran.exit == 0 and ran.out.data.strip() and not over:
+        told.failure = _ended("gemini")  # it leaves so on TERM
+    elif ran.exit == _TURN_LIMIT:
         told.text, told.failure = None, _called()
     elif any("empty response" in each for each in errors):
         told.failure = Failure(ReplyClass.MISSING, "the model answered with nothing")
@@ -185,6 +188,8 @@ def qwen(ran: Ran) -> Told:
     elif asked_again:
         said = "the model's stream ended without a whole answer; qwen would have asked again, and was ended"
         told.failure = Failure(ReplyClass.TRANSIENT, said)
+    elif told.failure is None and told.signals is None and "FatalCancellationError" in ran.err.text:
+        told.failure = _ended("qwen")
     elif told.failure is None and told.signals is None and ran.exit:
         told.signals = _vendor(_without_notices(ran.err.text), None)
     return told
@@ -252,6 +257,10 @@ def _error_of(body: Any) -> Mapping[str, Any]:
 def _body_kinds(body: Any) -> tuple[str, ...]:
     error = _error_of(body)
     return tuple(str(error[name]) for name in ("code", "type", "status") if isinstance(error.get(name), str))
+
+
+def _ended(program: str) -> Failure:
+    return Failure(ReplyClass.KILLED, f"{program} was ended by a signal, which the controller did not send")
 
 
 def _called() -> Failure:
