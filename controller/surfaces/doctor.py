@@ -24,6 +24,7 @@ from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
 from controller.taskfile import LoadedTask
 from tool_adapters.agents.binary import version_beside
+from tool_adapters.agents.pi.node import node_trouble
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
@@ -116,6 +117,8 @@ def _programs(health: Health, scratch: Path) -> None:
             health.notices.append(
                 f"{name} is {told or 'of unknown version'}; its adapter was measured on {measured}"
             )
+    if health.agents["pi"]["path"] and (trouble := node_trouble(os.environ)):
+        health.notices.append(trouble)
 
 
 def _version(program: str, scratch: Path, env: Mapping[str, str]) -> str | None:

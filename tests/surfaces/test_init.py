@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -259,6 +260,21 @@ def test_doctor_names_credentials_and_never_shows_them(shell: Shell) -> None:
     missing = shell("doctor")
     assert missing.code == 3 and "ANTHROPIC_API_KEY" in missing.out
     assert not (shell.repo / ".agent-runtime").exists()
+
+
+def test_doctor_says_when_node_is_too_old_for_pi(shell: Shell, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, said in (("pi", "1.6.0"), ("node", "v20.19.2")):
+        (programs / name).write_text(f"#!/bin/sh\necho {said}\n")
+        (programs / name).chmod(0o755)
+    shell.extra["PATH"] = f"{programs}:{os.environ['PATH']}"
+    report = shell("doctor", "--json").one
+    assert report["agents"]["pi"]["version"] == "1.6.0"
+    trouble = "pi needs Node 22.19 or newer, and `node` is 20.19.2: install Node.js 22.19 or newer"
+    assert any(notice.startswith(trouble) for notice in report["notices"])
+    (programs / "node").write_text("#!/bin/sh\necho v22.19.0\n")
+    assert not any("pi needs" in notice for notice in shell("doctor", "--json").one["notices"])
 
 
 @pytest.mark.parametrize("kind", ["task", "intent", "state", "transition", "event"])

@@ -1,4 +1,4 @@
-"""All of both tasks: by a program, by real claude, by real codex, and with another agent at every step."""
+"""All of both tasks: by a program, by real claude, codex and pi, and with another agent at every step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.scenarios.model import PolicyModel
 from tests.scenarios.scenario import Scenario
 
 TASKS = ("drop-six", "drop-python2")
-AGENTS = ("command", "claude", "codex")
+AGENTS = ("command", "claude", "codex", "pi")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def test_every_agent_comes_to_the_same_tree_and_state(task: str, agent: str, run
     assert run.steps == first.steps
     if agent == "swapped":
         used = [row["agent"] for row in run.scenario.audit if row["kind"] == "step"]
-        assert used[:4] == ["command", "claude", "codex", "command"] and len(used) == run.steps
+        assert used[:4] == list(AGENTS) and len(used) == run.steps
 
 
 @pytest.mark.parametrize("task", TASKS)

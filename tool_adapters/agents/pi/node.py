@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from contracts.errors import ConfigError
@@ -38,6 +39,16 @@ def find_node(settings: AgentSettings) -> Path:
             f"agent {settings.name}: Pi needs Node {_NEEDED} or newer, and {path} is {version}", hint=_MEND
         )
     return path
+
+
+def node_trouble(environ: Mapping[str, str]) -> str:
+    """Why Pi can't run on the `node` of the PATH; empty when it can."""
+    found = shutil.which("node", path=environ.get("PATH") or os.defpath)
+    told = node_version(Path(found)) if found else None
+    if told is not None and told[:2] >= NEEDED:
+        return ""
+    version = ".".join(map(str, told)) if told else "of unknown version" if found else "not on the PATH"
+    return f"pi needs Node {_NEEDED} or newer, and `node` is {version}: {_MEND}"
 
 
 def node_version(path: Path) -> tuple[int, ...] | None:
