@@ -1,4 +1,4 @@
-"""The real `claude` and `codex` in a world of the crash trials; the model is a gateway on this machine."""
+"""The real `claude`, `codex` and `pi` in a world of the crash trials; the model is a gateway on this machine."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PRICE = {"input": 1, "cached": 0.1, "output": 5}
 # Notes each launch, and is the real program from then on.
 WRAPPER = """\
 #!/bin/sh
-case " $* " in *" -p "*|*" exec "*) echo start >> "${0%/*}/../starts" ;; esac
+case " $* " in *" -p "*|*" exec "*|*" --mode "*) echo start >> "${0%/*}/../starts" ;; esac
 exec CLI "$@"
 """
 # The same where the program is started ahead: a launch begins with its prompt.
 AHEAD = """\
 #!/bin/sh
-case " $* " in *" -p "*|*" exec "*) ;; *) exec CLI "$@" ;; esac
+case " $* " in *" -p "*|*" exec "*|*" --mode "*) ;; *) exec CLI "$@" ;; esac
 { IFS= read -r first && { echo start >> "${0%/*}/../starts"; printf '%s\\n' "$first"; cat; }; } | CLI "$@"
 """
 
 
 class Model:
-    """The rules as a model; Codex is answered in its strict dialect."""
+    """The rules as a model; each agent is answered in its own dialect."""
 
     def __init__(self) -> None:
         self.task: Path | None = None
@@ -40,6 +40,8 @@ class Model:
         transition = decide(prompt)
         if request.api == "anthropic":
             return transition
+        if request.api == "chat":
+            return {"reasoning": "as the rules say", **transition}
         if self._strict is None:
             assert self.task is not None
             self._strict = charter(read_task(self.task), "codex").dialect
@@ -51,10 +53,20 @@ def prepared(folder: Path, agent: str, url: str, ahead: bool = False, **more: An
     entry: dict[str, Any] = {
         "claude": {"model": CLAUDE_MODEL, "base_url": url},
         "codex": {"model": CODEX_MODEL, "base_url": f"{url}/v1", "price": PRICE},
+        "pi": {
+            "model": "some-model",
+            "base_url": f"{url}/v1",
+            "price": PRICE,
+            "api_key_env": "CODEX_API_KEY",
+        },
     }[agent]
-    entry |= {"auth": "api-key", "prespawn": ahead, "options": {"cli": f"../bin/{agent}"}}
+    program, options = installed()[agent], {"cli": f"../bin/{agent}"}
+    if agent == "pi":  # a script: what is started is its Node
+        options = {"node": f"../bin/{agent}", "cli": str(program), "api": "openai-completions"}
+        program = installed()["node"]
+    entry |= {"auth": "api-key", "prespawn": ahead, "options": options}
     (folder / "bin").mkdir(parents=True)
     wrapper = folder / "bin" / agent
-    wrapper.write_text((AHEAD if ahead else WRAPPER).replace("CLI", str(installed()[agent])))
+    wrapper.write_text((AHEAD if ahead else WRAPPER).replace("CLI", str(program)))
     wrapper.chmod(0o755)
     return Template(folder, agents={agent: entry}, use=agent, **more).prepare()
