@@ -263,8 +263,8 @@ def _said(seen: Seen) -> str:
 
 # ---- facts --------------------------------------------------------------------------------------------------
 def _ending(seen: Seen) -> JsonObject:
-    facts: JsonObject = {"class": seen.cls, "exit": seen.exit, "requests": len(seen.requests)}
-    return facts
+    most = min(len(seen.requests), MOST_REQUESTS + 1)  # how many more there would have been says nothing
+    return {"class": seen.cls, "exit": seen.exit, "requests": most}
 
 
 def _asked(seen: Seen) -> JsonObject:

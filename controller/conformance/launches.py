@@ -31,7 +31,11 @@ ENDING, SWEPT = 10.0, 5.0
 # One launch may cost what one request costs; a CLI that asks again and again by itself spends unseen.
 MOST_REQUESTS = 3
 _TICK = 0.02
-_VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{12,}|\d{4,}")
+_VARYING = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # ids
+    r"|\d{4}-\d\d-\d\dT\d\d(?:[-:]\d\d){1,2}\b"  # times
+    r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|\d{4,}"  # digests and numbers
+)
 
 End = Literal["itself", "deadline", "interrupt", "TERM", "KILL"]
 
@@ -242,7 +246,10 @@ def _named(pid: int) -> str:
 
 def _files(home: Path) -> list[str]:
     """The files of a home by their stable names."""
-    found = (path.relative_to(home).as_posix() for path in home.rglob("*") if not path.is_dir())
+    here = re.sub(r"[^A-Za-z0-9]", "-", str(home.parent))  # how CLIs name what they keep of a project
+    found = (
+        path.relative_to(home).as_posix().replace(here, "#") for path in home.rglob("*") if not path.is_dir()
+    )
     passing = ("-wal", "-shm", ".lock")  # of an open database; there or not
     return sorted(
         {_VARYING.sub("#", n) for n in found if not n.startswith("tmp/") and not n.endswith(passing)}
