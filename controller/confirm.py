@@ -191,7 +191,9 @@ def _wanted(record: RunRecord, task: Charter) -> str:
 
 
 def _commands(staged: Staged, task: Charter) -> str:
-    """The commands of an action as they would be started, for whoever decides."""
+    """The commands of an action as they would be started, for whoever decides; of a candidate how it is looked at."""
+    if staged.tool == SUBMIT:
+        return f"what it changes: git diff {staged.args['base'][:12]} {staged.args['kept']}"
     commands = task.task.actions.commands
     named = [
         str(given.get("command")) for name, given in inner_actions(staged.tool, staged.args) if name == "run"

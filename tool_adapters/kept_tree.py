@@ -25,7 +25,8 @@ def kept_tree(
     # The lock is of a git that was killed: only we use it.
     index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
     if (place.own / "index").exists():
-        shutil.copyfile(place.own / "index", index)
+        # With its time: Git looks into a file that was changed in the very moment in which its index was written.
+        shutil.copy2(place.own / "index", index)
     run, env = work.engine.run, {"GIT_INDEX_FILE": str(index)}
     fed = b"\0".join(path.encode("utf-8", "surrogateescape") for path in _outermost(status.dirty))
     try:

@@ -130,7 +130,7 @@ class Lending:
         (git / "HEAD").write_text(f"{head}\n")
         ignored = b"".join(map(_read, (common / "info/exclude", self._own / EXCLUDES)))
         (git / "info/exclude").write_bytes(ignored)
-        shutil.copyfile(self._own / "index", git / "index")
+        shutil.copy2(self._own / "index", git / "index")
         with suppress(FileNotFoundError):
             shutil.copyfile(common / "shallow", git / "shallow")
 
@@ -156,6 +156,7 @@ class Lending:
 
     def _taken(self, ref: str, left: tuple[str, ...]) -> Submitted:
         repo, base = self._repo, _read(self._own / "HEAD").decode().strip()
+        _make_readable(self.copy)
         own, tips = _own_history(self.copy, base)
         said = Submitted(base=base, own=own, left=tuple(map(clean, left))[:MAX_OWN])
         status = repo.status()
@@ -166,7 +167,11 @@ class Lending:
         if size > MAX_CONTENT or len(dirty) > 10 * MAX_FILES:
             return said.model_copy(update={"count": len(dirty), "bytes": size})
         also = [tip for tip in tips if self._fetched(repo, tip, base)]
-        kept = kept_tree(repo, Status(base, None, tuple(dirty)), base, ref, self.author, also)
+        try:
+            kept = kept_tree(repo, Status(base, None, tuple(dirty)), base, ref, self.author, also)
+        except GitFailed as error:
+            odd = f"something that Git can't hold ({clean(error.message)[:120]})"
+            return said.model_copy(update={"own": (*own, odd)[-MAX_OWN:], "count": len(dirty)})
         files = _changes(repo, base, kept)
         diff, total = repo.diff(base, kept, limit=MAX_DIFF)
         found = {
@@ -248,6 +253,16 @@ def _own_history(copy: Path, base: str) -> tuple[tuple[str, ...], tuple[str, ...
     words += [f"a repository of its own in {each}" for each in nested]
     tips = dict.fromkeys(oid for oid in named.values() if OID.fullmatch(oid) and oid != base)
     return tuple(clean(each)[:200] for each in words[:MAX_OWN]), tuple(tips)[:MAX_OWN]
+
+
+def _make_readable(copy: Path) -> None:
+    """What was made unreadable for us is so no more; Git knows nothing of that."""
+    for place, folders, files in os.walk(copy):
+        for names, need in ((folders, stat.S_IRWXU), (files, stat.S_IRUSR)):
+            for path in (Path(place, name) for name in names):
+                mode = path.lstat().st_mode
+                if not stat.S_ISLNK(mode) and mode & need != need:
+                    path.chmod(stat.S_IMODE(mode) | need)
 
 
 def _below(folder: Path) -> Iterator[Path]:

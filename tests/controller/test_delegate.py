@@ -17,6 +17,7 @@ from controller.replay import replay
 from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
 from tests.controller.delegates import DELEGATED, Delegated, rows, said, turn
+from tests.scenarios.scenario import call_controller
 
 A = "sed -i s/old/new/ src/a.txt"
 B = "sed -i s/old/new/ src/b.txt"
@@ -151,6 +152,8 @@ def test_deletions_beyond_a_boundary_wait_for_a_person_and_are_then_done_without
     assert end.outcome is Outcome.blocked and "deleting 1 files" in end.record.halt.say
     (entry,) = end.record.queue
     assert "src/b.txt" in entry.target
+    shown = entry.diff.removeprefix("what it changes: git ").split()
+    assert "+one new" in world.git(*shown) and "deleted file" in world.git(*shown)
 
     yes = Decision(entry=entry.id, hash=entry.hash, yes=True, by="ana", at=time.time())
     anyio.run(SqliteStore(world.root / ".agent-runtime/state.db").post, "tidy", yes)
@@ -158,6 +161,18 @@ def test_deletions_beyond_a_boundary_wait_for_a_person_and_are_then_done_without
     assert world.branch_log()[0].startswith("step 2: submit") and not world.git(
         "ls-tree", "skill-state/tidy", "src/b.txt"
     )
+
+
+def test_a_plan_shows_what_was_submitted_and_is_applied_without_a_launch(tmp_path: Path) -> None:
+    world = Delegated(tmp_path / "r", [turn(f"{A}; {B}")])
+    planned = call_controller(world.root, tmp_path, "plan", "--json")
+    assert planned.code == 0, planned.err
+    told = planned.lines[-1]
+    assert "+one new" in told["diff"] and "+an new thing" in told["diff"]
+    assert world.branch_log() == []
+    applied = call_controller(world.root, tmp_path, "apply", told["plan"], "--json")
+    assert applied.code == 0, applied.err
+    assert world.branch_log() == ["step 2: submit src/a.txt and 1 more"]
 
 
 def test_without_a_sandbox_that_can_hold_it_nothing_is_started(tmp_path: Path) -> None:

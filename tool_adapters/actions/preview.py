@@ -8,6 +8,7 @@ from functools import partial
 from contracts.actions import ActionCall
 from contracts.controls import visible
 from contracts.grammar import paths_of
+from contracts.submitted import SUBMIT
 from contracts.text import cut
 from tool_adapters.actions.context import ActionContext
 from tool_adapters.actions.draft import Draft, drafted
@@ -19,6 +20,12 @@ MOST = 64 * 1024  # bytes of a diff that are shown
 def preview(ctx: ActionContext, call: ActionCall) -> str:
     """The unified diff of the edits in an action, secrets redacted; empty for an action without edits. Of edits that
     would not work out the reason. Blocks."""
+    if call.tool == SUBMIT:
+        try:
+            kept = artifact(ctx.artifacts, f"artifact:{call.args['diff']}")
+        except Refused as refused:
+            return f"what was submitted can't be shown: {refused.say}\n"
+        return cut(visible(kept.decode("utf-8", "replace")), MOST)
     files = Files(ctx.root, ctx.paths)
     draft = Draft(files.before, files.read, ctx.git.files, ctx.redactor, partial(artifact, ctx.artifacts))
     if not paths_of(call.tool, call.args) and call.tool not in ("edit_files", "apply_patch", "batch"):

@@ -1,11 +1,12 @@
 """The agent of the crash tests: what it answers follows from the prompt alone, so a step that was lost is answered
 the same when it is asked again. `python rules.py LOG` is a fresh process a step: it notes its start in LOG, reads
-the prompt on stdin and prints the transition."""
+the prompt on stdin and prints the transition. Without LOG it edits by itself."""
 
 import json
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
@@ -25,6 +26,15 @@ def decide(prompt: str) -> Json:
             return _step({"grown": "asked"}, "request_change", asked)
         if "risks: " not in state:
             return {"state_patch": {"risks": "few"}, "action": {"tool": "run", "args": {"command": "count"}}}
+    if "- submit: " in prompt:  # an agent that edits by itself, in the folder that it is started in
+        for name in "ab":
+            if name not in done:
+                path = Path(f"src/{name}.txt")
+                path.write_text(path.read_text().replace("old", "new"))
+                return _step({name: "done"}, "submit", {"summary": name})
+            if "ship" not in done:
+                return _step({"ship": "sent"}, "run", {"command": "ship"})
+        return _step({}, "finish", {"summary": "done"})
     if "a" not in done:
         if "=== CORRECTION ===" not in prompt and ": failed (" not in prompt:  # nothing went wrong yet
             return _step({}, "run", {"command": "broken"})
@@ -50,7 +60,8 @@ def _replace(path: str) -> Json:
 
 
 if __name__ == "__main__":
-    log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
-    os.write(log, b"start\n")
+    if len(sys.argv) > 1:
+        log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+        os.write(log, b"start\n")
     print(json.dumps(decide(sys.stdin.read())))
     sys.stderr.write('usage: {"input": 1000, "cached": 0, "output": 100, "usd": 0.001}\n')
