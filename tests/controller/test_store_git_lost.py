@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -146,7 +147,7 @@ def test_a_push_that_is_seen_half_way_is_looked_at_again(two: Two, monkeypatch: 
             asked += 1
             put(RECORD)(two, whole)
 
-        monkeypatch.setattr("controller.stores.git_writing.time.sleep", mended)
+        monkeypatch.setattr(git_writing, "time", SimpleNamespace(sleep=mended))
         assert (await two.store("other").load("tidy")) == stored and asked == 1
 
     anyio.run(story)
