@@ -199,6 +199,19 @@ def test_nothing_of_the_user_or_the_project_gets_in(tmp_path: Path) -> None:
     assert not list((tmp_path / "home").rglob("*.jsonl")), "no session is kept"
 
 
+def test_what_the_model_runs_gets_no_credential(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    looks = Call("bash", {"command": "env; echo seen"})
+    with Gateway(Script([looks, looks, FINISH])) as gateway:
+        reply = ask(pi(tmp_path, gateway, explore="delegate", worktree=tree))
+    assert reply.cls is R.OK and len(gateway.requests) == 3, reply
+    for request in gateway.requests:
+        assert request.headers["authorization"] == "Bearer dummy-key"
+        assert b"dummy-key" not in request.body
+    assert b"PI_OFFLINE=1" in gateway.requests[1].body and b"seen" in gateway.requests[2].body
+
+
 def test_a_launch_without_our_prompt_is_none(tmp_path: Path) -> None:
     """A handler that fails would let Pi go on with a prompt of its own."""
     with Gateway(Script([])) as gateway:

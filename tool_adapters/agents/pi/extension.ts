@@ -13,6 +13,7 @@ import type { Transition } from "./transition.ts";
 
 type Payload = { [key: string]: any };
 const TOOL = "skill_state_transition";
+const KEY = "SKILL_STATE_PI_KEY";
 const TURNS = 200; // of one that edits by itself
 
 export default function (pi: ExtensionAPI): void {
@@ -38,6 +39,15 @@ export default function (pi: ExtensionAPI): void {
       return { systemPrompt: system };
     }),
   );
+
+  // What the model runs gets Pi's whole environment; Pi itself needs the key again for its next request.
+  const key = process.env[KEY];
+  pi.on("tool_call", () => {
+    delete process.env[KEY];
+  });
+  pi.on("context", () => {
+    if (key !== undefined) process.env[KEY] = key;
+  });
 
   // A refusal in a field of its own is left out of Pi's message.
   pi.on("provider_stream_event", ({ data }) => {
