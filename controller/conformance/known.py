@@ -2,7 +2,8 @@
 
 `KIND.known.json` in the package of the adapter's module: version -> how it is asked (Subject.mode) -> case -> fact ->
 value.
-`controller agents test KIND --record FILE` writes it.
+`controller agents test KIND --record FILE` writes it. `broken` true: the promise of the case is not kept; "sometimes",
+written by hand: now and then.
 """
 
 from __future__ import annotations

@@ -156,6 +156,9 @@ def test_a_flaw_that_is_known_is_told_and_no_reason_to_fail_but_its_end_is_a_cha
     assert [row.verdict for row in flawed.rows] == ["good", "flawed"] and flawed.good
     assert "notes.txt" in flawed.rows[1].why[0]
     assert [row.verdict for row in mended.rows] == ["good", "changed"] and mended.rows[1].why == ("broken",)
+    now_and_then = Known({"1.0.0": {"api-key": {"leftovers": {"broken": "sometimes", "files": []}}}})
+    for fault, verdict in (("leaves_file", "flawed"), ("none", "good")):
+        assert suite(fake(tmp_path, fault), only, now_and_then).rows[1].verdict == verdict
     other = suite(fake(tmp_path, "makes_up"), only, known)
     assert [row.verdict for row in other.rows] == ["bad", "changed"] and not other.good
 
