@@ -37,8 +37,8 @@ class PolicyModel:
         transition = (
             REFUSED if self.asked in self.bad else decide(_uncorrected(prompt) if self.bad else prompt)
         )
-        # Who has no tool for the answer is Codex: what it says is the answer.
-        return transition if request.answer_tool else self._codex().encode(transition)
+        # Only Codex speaks that API, and it is asked in its strict dialect.
+        return self._codex().encode(transition) if request.api == "responses" else transition
 
     def _codex(self) -> Dialect:
         assert self.task is not None

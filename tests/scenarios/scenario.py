@@ -142,6 +142,7 @@ def real_agents(url: str) -> Json:
         "price": price,
         "options": {"cli": str(codex_binary())},
     }
+    local = {"kind": "openai-compatible", "model": "small", "base_url": f"{url}/v1", "price": price}
     pi = {
         "model": PI_MODEL,
         "base_url": f"{url}/v1",
@@ -149,5 +150,5 @@ def real_agents(url: str) -> Json:
         "price": price,
         "options": {"api": "openai-completions", "cli": str(pi_script()), "node": str(node_binary())},
     }
-    entries = {"claude": claude, "codex": codex, "pi": pi}
+    entries = {"claude": claude, "codex": codex, "pi": pi, "local": local}
     return {name: {"auth": "api-key", **entry} for name, entry in entries.items()}
