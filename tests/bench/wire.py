@@ -8,22 +8,21 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.bench.report import report, say, spread
+from tests.bench.tokens import NAMES, tokens
 from tests.gateway import Gateway, Recorded, Script
 from tests.wire.plain import plain
 from tests.wire.prefix import SLACK, again, excess, stable
 from tests.wire.runs import dateutil, views
-from tests.wire.tokens import INSTALL, VOCABULARY, counter
 from tests.wire.ways import WAYS, Way
 from tests.wire.weights import PROMPT, SCHEMA, Weight, overhead, weigh
 
 STEPS = 20
 TASKS = {"dateutil": dateutil, "views": views}
-Count = Callable[[str], int] | None
 Parts = Mapping[str, Weight]
 
 
@@ -41,15 +40,15 @@ def plainly(way: Way, folder: Path, asked: Sequence[Recorded]) -> list[Recorded]
     return sent
 
 
-def table(requests: Sequence[Recorded], count: Count) -> dict[str, Any]:
+def table(requests: Sequence[Recorded]) -> dict[str, Any]:
     """By part: bytes, and tokens of what the model reads of it, each [median, min, max]."""
     weighed = [weigh(request) for request in requests]
-    found = {"total": _figures([[*parts.values()] for parts in weighed], count)}
+    found = {"total": _figures([[*parts.values()] for parts in weighed])}
     for name in (*PROMPT, SCHEMA):
-        found[name] = _figures([[parts.get(name, Weight(0))] for parts in weighed], count)
-    found["overhead"] = _figures([_added(parts) for parts in weighed], count)
+        found[name] = _figures([[parts.get(name, Weight(0))] for parts in weighed])
+    found["overhead"] = _figures([_added(parts) for parts in weighed])
     for name in dict.fromkeys(name for parts in weighed for name in parts if name not in (*PROMPT, SCHEMA)):
-        found[f"overhead: {name}"] = _figures([[parts.get(name, Weight(0))] for parts in weighed], count)
+        found[f"overhead: {name}"] = _figures([[parts.get(name, Weight(0))] for parts in weighed])
     return found
 
 
@@ -57,21 +56,20 @@ def _added(parts: Parts) -> list[Weight]:
     return [weight for name, weight in parts.items() if name not in (*PROMPT, SCHEMA)]
 
 
-def _figures(groups: Sequence[Sequence[Weight]], count: Count) -> dict[str, list[float]]:
+def _figures(groups: Sequence[Sequence[Weight]]) -> dict[str, list[float]]:
     found = {"bytes": spread([sum(weight.bytes for weight in group) for group in groups], 0)}
-    if count is not None:
-        found["tokens"] = spread([sum(count(weight.text) for weight in group) for group in groups], 0)
+    found["tokens"] = spread([sum(tokens(weight.text) for weight in group) for group in groups], 0)
     return found
 
 
-def measure(name: str, way: Way, task: str, folder: Path, steps: int, count: Count) -> dict[str, Any]:
+def measure(name: str, way: Way, task: str, folder: Path, steps: int) -> dict[str, Any]:
     """Every figure of one way."""
     folder.mkdir()
     asked = TASKS[task](way, folder, steps)
     plain_ones = plainly(way, folder, asked)
     found = {
-        name: table(asked, count),
-        f"{name}, plain": table(plain_ones, count),
+        name: table(asked),
+        f"{name}, plain": table(plain_ones),
         f"{name}, overhead bytes at most": max(overhead(weigh(request)) for request in asked),
         f"{name}, beyond the common prefix / what must be new, at most": round(max(excess(asked)), 3),
         f"{name}, share that a cache can hold": spread(again(asked), 3),
@@ -120,12 +118,10 @@ def main() -> int:
     asked = parser.parse_args()
     steps = 5 if asked.quick else asked.steps
     ways = {name: way for name, way in WAYS.items() if not asked.only or name in asked.only}
-    count = counter()
-    say(f"tokens: {VOCABULARY}" if count else f"tokens are not counted: {INSTALL}")
-    figures: dict[str, Any] = {"task": asked.task, "tokens": VOCABULARY if count else None}
+    figures: dict[str, Any] = {"task": asked.task, "tokens": NAMES[0]}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number, (name, way) in enumerate(ways.items()):
-            figures |= measure(name, way, asked.task, Path(folder) / str(number), steps, count)
+            figures |= measure(name, way, asked.task, Path(folder) / str(number), steps)
     return report("wire", steps, figures, bounds(ways))
 
 

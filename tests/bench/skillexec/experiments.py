@@ -22,8 +22,8 @@ from tests.bench.skillexec.ours import play_ours, rig_of
 from tests.bench.skillexec.play import play
 from tests.bench.skillexec.readers import Perfect, Reader
 from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState, Stateful, Window
-from tests.bench.skillexec.tokens import tokens
 from tests.bench.skillexec.warehouse import SEEDS, SHELVES, Warehouse
+from tests.bench.tokens import tokens
 
 RIVALS: dict[str, Callable[[Domain], Runtime]] = {
     "prompt": Prompt,

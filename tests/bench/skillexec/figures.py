@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.bench.skillexec.episode import Outcome
-from tests.bench.skillexec.tokens import NAMES, tokens, weighted
+from tests.bench.tokens import NAMES, tokens, weighted
 
 
 @dataclass(frozen=True)

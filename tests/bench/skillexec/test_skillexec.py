@@ -20,8 +20,8 @@ from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
 from tests.bench.skillexec.readers import Perfect
 from tests.bench.skillexec.runtimes import Memory, Window
-from tests.bench.skillexec.tokens import tokens, weighted
 from tests.bench.skillexec.warehouse import SEEDS, Warehouse
+from tests.bench.tokens import tokens, weighted
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
 

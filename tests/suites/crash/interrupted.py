@@ -82,7 +82,9 @@ def interrupted(folder: Path, phase: str, *signals: int, **more: Any) -> Iterato
     world, victims = hanging(folder / "template", phase).world(folder / "world"), Victims()
     try:
         log = world.folder / "log"
-        pid = victims.start(world.call("run", log=str(log), **more))
+        # Nobody watches: without a word nothing is waited for.
+        words = ("--wait-limit", "1m") if phase == "waiting" else ()
+        pid = victims.start(world.call("run", *words, log=str(log), **more))
         until = time.monotonic() + 60
         while not (log.exists() and f"{UNTIL[phase]}\n" in log.read_text()):
             assert time.monotonic() < until, world.said()
