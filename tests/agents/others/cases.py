@@ -92,7 +92,7 @@ def _all() -> list[Case]:
     cases += [
         Case("opencode", "no_reason", StreamError("overloaded_error", "busy"), R.TRANSIENT, most=3),
         Case("opencode", "429", ApiError(429, "tokens", "Rate limit reached"), R.HANG, most=4, timeout=15.0),
-        Case("qwen", "truncated", Truncated(GOOD[:20]), R.TRANSIENT, most=5),
+        Case("qwen", "truncated", Truncated(GOOD[:20]), R.INVALID, most=5),
         Case("qwen", "connection_refused", None, R.HANG, timeout=15.0),
         Case("qwen", "429", ApiError(429, "tokens", "Rate limit reached"), R.HANG, most=16, timeout=15.0),
     ]
