@@ -14,8 +14,8 @@ from tests.agents.others.recorded import save
 from tests.suites.presets.world import KINDS, PROMPT, launch, programs
 from tests.tool_adapters.agent_world import DIALECTS, FINISH, surround
 
-# Bytes of the only request beside prompt and schema, as measured, rounded up.
-OVERHEAD = {"gemini": 700, "opencode": 700, "qwen": 2_500}
+# Bytes of the only request beside prompt and schema: as measured, and room for longer names of folders.
+OVERHEAD = {"gemini": 900, "opencode": 800, "qwen": 1_600}
 
 
 @pytest.mark.parametrize("kind", KINDS)
