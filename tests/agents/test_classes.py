@@ -172,7 +172,14 @@ def hit(gateway: Gateway, program: Path, name: str) -> None:
     ours[0].send_signal(signal.Signals[f"SIG{name}"])
 
 
-@pytest.mark.parametrize("each", [pytest.param(e, id=str(e)) for e in EVERY if e.real])
+@pytest.mark.parametrize(
+    "each",
+    [
+        pytest.param(e, id=str(e), marks=() if e.agent in ("claude", "pi") else pytest.mark.binaries)
+        for e in EVERY
+        if e.real
+    ],
+)
 def test_real(each: Told, tmp_path: Path) -> None:
     (case,) = (c for c in CASES if (c.agent, c.name) == (each.real.get("of", each.agent), each.real["case"]))
     environ = {**KEYS, "CLAUDE_CODE_OAUTH_TOKEN": "dummy-token"} if case.auth == "subscription" else KEYS

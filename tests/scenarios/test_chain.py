@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.agents.lean import DUMMY_KEY
 from tests.gateway import Answer, ApiError, Gateway, Recorded
 from tests.scenarios.model import PolicyModel
@@ -52,6 +54,7 @@ def makers(scenario: Scenario) -> list[str]:
     return [row["agent"] for row in rows]
 
 
+@pytest.mark.binaries
 def test_a_limit_an_empty_account_and_the_way_back(tmp_path: Path, ten_by_program: Scenario) -> None:
     limited = Limited(PolicyModel())
     with Gateway(limited) as gateway:

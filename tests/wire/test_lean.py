@@ -38,6 +38,7 @@ def test_what_a_step_sends(name: str, tmp_path: Path) -> None:
     assert told(name) == pytest.approx(max(added), rel=0.1), "docs/agents.md says otherwise"
 
 
+@pytest.mark.binaries
 def test_a_process_started_ahead_sends_the_same(tmp_path: Path) -> None:
     way = replace(WAYS["claude, key"], more={"prespawn": True})
     sent = tidy(way, tmp_path, 3)
