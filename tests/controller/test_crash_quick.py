@@ -97,6 +97,7 @@ ON_REMOTE = [
 ]
 
 
+@pytest.mark.crash
 def test_killed_with_its_record_on_a_remote_it_goes_on_here_and_elsewhere(tmp_path: Path) -> None:
     def elsewhere(world: World, victims: Victims) -> list[int]:
         world.elsewhere()

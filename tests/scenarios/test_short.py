@@ -73,7 +73,7 @@ def test_ten_steps_by_a_program(ten_by_program: Scenario) -> None:
     assert wire.forgotten(sent, ten_by_program) == 8
 
 
-@pytest.mark.parametrize("agent", some(("claude", "codex", "pi", "local"), ("claude", "codex", "pi")))
+@pytest.mark.parametrize("agent", some(("claude", "codex", "pi", "local"), ("claude", "pi")))
 def test_ten_steps_by_a_real_binary(agent: str, tmp_path: Path, ten_by_program: Scenario) -> None:
     model = PolicyModel(bad=(5, 6, 7))
     with Gateway(model) as gateway:
