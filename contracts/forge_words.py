@@ -34,6 +34,7 @@ _WORD = re.compile(
     r" {0,3}/?(approve|reject|answer)[ \t]+([a-z]\d{1,7})[ \t]+([0-9a-f]{12,64})(?:[ \t:,;-]+(.*)|[.!])?",
     re.I,
 )
+_QUOTE, _HTML = re.compile(r" {0,3}>"), re.compile(r" {0,3}<[A-Za-z!/?]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PUT = re.compile(rf"\*\*[a-z]\d+ of run \S+ {WAITS}\*\*")
 _TICKS = re.compile(r"`+")
@@ -177,13 +178,19 @@ def governs(body: str) -> bool:
 
 
 def _lines(body: str) -> list[tuple[str, str, str, str]]:
-    """(verb, entry, hash, what follows up to the end) of each word in a text."""
-    rows, fence = body.replace("\r\n", "\n").split("\n"), ""
+    """(verb, entry, hash, what follows up to the end) of each word in a text. A quotation goes on to the next empty
+    line, whatever stands before its rows; where HTML begins, nobody can tell what is shown: there the words end."""
+    rows, fence, quoted = body.replace("\r\n", "\n").split("\n"), "", False
     found: list[tuple[str, str, str, str]] = []
     for number, row in enumerate(rows):
         mark = each[1] if (each := _FENCE.match(row)) else ""
+        quoted = bool(row.strip()) and (quoted or _QUOTE.match(row) is not None)
+        if not fence and _HTML.match(row):
+            break
         if fence or mark:
             fence = "" if fence and mark.startswith(fence) and row.strip() == mark else fence or mark
+        elif quoted:
+            continue
         elif (word := _WORD.fullmatch(row.rstrip())) and not (word[1].lower() == "approve" and word[4]):
             rest = "\n".join([word[4] or "", *rows[number + 1 :]])
             found.append((word[1].lower(), word[2].lower(), word[3].lower(), rest))

@@ -109,12 +109,15 @@ def refuse_lost(found: Found, seen: str | None) -> None:
 def lost(found: Found, commit: str | None) -> RunRecord | None:
     """The newest record in `commit`, which stood on the remote, where what stands there now is not what became of it.
     Commits on top of one that this clone saw are taken for that (a recovery makes some); the one that the lease names
-    was the last of all."""
+    was the last of all, so another commit of the same version is somebody else's."""
     now = found.stands[at.RECORD]
     if commit is None or commit == now or (commit != found.named and found.refs.contains(commit, now)):
         return None
     before = Found.of_commit(found.refs, found.task, commit).readable
-    return None if before is None or found.goes_on_from(before) else before
+    if before is None or not found.goes_on_from(before):
+        return before
+    after = found.record(before.number)
+    return before if commit == found.named and after is not None and after.version == before.version else None
 
 
 def stood(found: Found, seen: str | None) -> str | None:

@@ -110,6 +110,32 @@ def test_a_whole_record_is_left_alone_and_a_damaged_one_is_put_back_or_rebuilt(
     assert shell("status", "--json").one["state"] == "completed"
 
 
+@pytest.mark.parametrize("path", ["record.json", "audit/0000/02.json"])
+def test_what_was_edited_in_place_is_refused_and_put_back(runners: Runners, path: str) -> None:
+    """Version and number of rows stay: only the lease tells that this is not what was written."""
+    shell = runners.fresh("one")
+    shell("run", "--steps", "2")
+    spent = shell("status", "--json").one["launches"]
+    place = f"runs/0001/{path}"
+    whole = runners.git("show", f"{REFS}/record:{place}")
+    edited = (
+        whole.replace('"launches":2', '"launches":0')
+        if path == "record.json"
+        else whole.replace("greet", "other")
+    )
+    assert edited != whole
+    _committed(runners, {place: edited})
+    before = runners.launches
+    said = runners.fresh("two")("run")
+    assert said.code == 8 and runners.launches == before
+    assert "was put back, or is another one" in said.err or "damaged" in said.err, said.err
+    back = runners.fresh("three")("state", "recover", "--json")
+    assert back.code == 0 and back.one["step"] == 2 and not back.one["lost"]
+    there = runners.fresh("four")
+    assert there("status", "--json").one["launches"] == spent and there("log", "--verify").code == 0
+    assert there("run").code == 0
+
+
 def _committed(runners: Runners, files: dict[str, str]) -> None:
     """Somebody commits something else onto the record."""
     git = runners.seed.git

@@ -86,15 +86,19 @@ def day(nights: Nights) -> None:
     """What happens until the next night."""
     if not nights.ci_begins():
         nights.ci_ends()
-    blocked = [each for each in nights.nights if each.outcome == "blocked"]
     if nights.nights[-1].outcome == "blocked" and (asked := nights.asked()):
         entry, hash = asked
-        if len(blocked) == 1:  # nobody whom the task names
+        spoke = speakers(nights)
+        if "mallory" not in spoke:  # nobody whom the task names
             nights.says("mallory", f"approve {entry} {hash}")
-        elif len(blocked) == 2:
+        elif "ana" not in spoke:
             nights.says("ana", f"approve {entry} {hash}")
     if nights.hub.pulls and not (nights.folder / "person").exists():
         nights.pushed_by_hand("NOTES", "by hand\n")
+
+
+def speakers(nights: Nights) -> list[str]:
+    return [each["user"]["login"] for each in nights.hub.comments[ISSUE]]
 
 
 def told(nights: list[Night]) -> list[tuple[int, str]]:
@@ -160,8 +164,9 @@ def test_ci_was_red_then_flaky_then_green(played: Nights) -> None:
 def test_a_person_said_yes_and_only_that_person_counted(played: Nights) -> None:
     said = [event for row in played.rows() for event in row.human_events if event.startswith("approve")]
     assert said == [f"approve {played.asked()[0]} by github:ana"]  # type: ignore[index]
+    assert speakers(played) == ["bot", "mallory", "ana"]
     blocked = [each.number for each in played.nights if each.outcome == "blocked"]
-    assert len(blocked) == 2, "a stranger's comment changed nothing"
+    assert len(blocked) == 3, "asked, asked again after a stranger's comment, and after the answer no more"
     asked = [each for each in played.hub.comments[ISSUE] if each["user"]["login"] == "bot"]
     assert len(asked) == 1, "it was asked once"
 
