@@ -192,6 +192,7 @@ def _agent(loaded: LoadedTask, name: str, scratch: Path) -> Agent:
         cwd=scratch / "empty",
         environ=os.environ,
         base_dir=Places.of(loaded).base,
+        worktree=Places.of(loaded).worktree,
     )
     agent: Agent = found("agents", config.kind or name)(settings)
     return agent

@@ -37,8 +37,9 @@ class PolicyModel:
         transition = (
             REFUSED if self.asked in self.bad else decide(_uncorrected(prompt) if self.bad else prompt)
         )
-        # Only Codex speaks that API, and it is asked in its strict dialect.
-        return self._codex().encode(transition) if request.api == "responses" else transition
+        # Of those that speak this API only Codex has no tool for the answer: it is asked in its strict dialect.
+        codex = request.api == "responses" and not request.answer_tool
+        return self._codex().encode(transition) if codex else transition
 
     def _codex(self) -> Dialect:
         assert self.task is not None
