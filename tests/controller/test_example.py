@@ -85,6 +85,7 @@ def test_scripts_try_shows_it(tmp_path: Path) -> None:
     assert len(commits) >= 8 and all(line in done.stdout for line in commits)
 
 
+@pytest.mark.long
 def test_scripts_try_shows_it_by_jobs_that_keep_nothing(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     asked = [str(ROOT / "scripts/try"), "--on-remote"]

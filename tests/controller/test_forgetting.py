@@ -58,6 +58,7 @@ def rows(made: World) -> list[Any]:
 
 
 # ---- what it is for ---------------------------------------------------------------------------------------
+@pytest.mark.long
 def test_a_collection_grows_in_200_steps_and_the_prompt_does_not(tmp_path: Path) -> None:
     notes, recent = keyed(TEXT, 8, **{"x-evict": "oldest"}), keyed(TEXT, 60, **{"x-ttl-steps": 5})
     made = world(

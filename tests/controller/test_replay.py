@@ -44,6 +44,7 @@ def a_long_run(world: World, steps: int) -> Any:
     return go(world, [*notes[: steps // 2], *bad, *notes[steps // 2 :], *WORK, finish()])
 
 
+@pytest.mark.long
 def test_two_hundred_steps_are_replayed_byte_for_byte(tmp_path: Path) -> None:
     world = World(tmp_path / "r", task=TASK + "budgets: {steps: 400, tokens: 100000000}\n")
     look, change = (

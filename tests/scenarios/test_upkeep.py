@@ -14,6 +14,7 @@ SHORT = "path-browserify"
 NAMES = sorted(REPOSITORIES)
 
 
+@pytest.mark.long
 def test_a_task_with_views_is_completed_in_little_more_than_a_step_an_item(tmp_path: Path) -> None:
     upkeep = Upkeep(REPOSITORIES[SHORT], tmp_path)
     items = upkeep.items()

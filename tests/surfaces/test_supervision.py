@@ -183,6 +183,7 @@ def peak(shell: Shell, *words: str) -> tuple[int, subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("who", ["agent", "command", "check", "authority"])
+@pytest.mark.long
 def test_a_hundred_megabytes_of_output_are_bounded_cut_and_said(shell: Shell, who: str) -> None:
     changes: dict[str, Any] = {}
     replies: list[Any] = [*POLITE]
