@@ -87,7 +87,7 @@ def test_silence_ends_a_command_a_check_and_an_agent(shell: Shell) -> None:
 
 
 def test_what_is_left_running_is_ended_and_said(shell: Shell) -> None:
-    left = f"({LONG} &) ; echo here"
+    left = f"({LONG} &) ; sleep 0.3; echo here"  # time to become the program that it is named by
     shell.task(
         act("run", command="serve"),
         edit("hello, please\n"),
