@@ -13,6 +13,8 @@ from controller.surfaces.grown import at_version
 from controller.taskfile import read_task
 from tests.surfaces.shell import FINISH, READ, Shell, act, edit
 
+pytestmark = pytest.mark.long
+
 RISKS = {
     "type": "object", "maxProperties": 4, "propertyNames": {"pattern": "^[a-z]{1,9}$"},
     "additionalProperties": {"type": "string", "maxLength": 40}, "description": "What may go wrong.",
@@ -103,7 +105,6 @@ def test_it_is_undone_by_migrating_back(shell: Shell) -> None:
     assert shell("replay").out.count("not replayed") == 0 and shell("replay").code == 0
 
 
-@pytest.mark.long
 def test_it_is_brought_back_and_the_whole_way_is_replayed(shell: Shell) -> None:
     shell.task(READ, WISH, READ, RISKY, READ, RISKY, POLITE, FINISH)
     assert shell("run").code == 5 and shell("approve", "c2").code == 0
@@ -122,7 +123,6 @@ def test_it_is_brought_back_and_the_whole_way_is_replayed(shell: Shell) -> None:
     assert shell("validate").code == 0 and shell("log", "--verify").code == 0
 
 
-@pytest.mark.long
 def test_another_field_of_the_same_number_is_another_version(shell: Shell) -> None:
     """What was done under the one that was taken back is still judged by it."""
     other = act("request_change", at="/schema/owners", value=json.dumps(RISKS), why="who does it")

@@ -13,6 +13,8 @@ from tests.surfaces.runners import REFS, Runners
 from tests.surfaces.shell import FINISH, POLITE, READ, Shell, act
 from tests.surfaces.test_grown import RISKY, WISH
 
+pytestmark = pytest.mark.long
+
 TWICE = (READ, POLITE[1], POLITE[1], FINISH)
 ASK = act("ask", question="May I?")
 
@@ -164,7 +166,6 @@ def test_a_step_that_was_committed_here_but_overtaken_there_is_done_again(runner
     assert any("/left" in ref for ref in kept), "what was done first is kept in the clone"
 
 
-@pytest.mark.long
 def test_people_speak_from_another_machine(tmp_path: Path) -> None:
     runners = Runners(tmp_path, ASK, *POLITE)
     assert runners.fresh("one")("run").code == 5
@@ -192,7 +193,6 @@ def test_a_stop_from_another_machine_ends_the_run_after_its_step(runners: Runner
 
 
 # ---- asked from anywhere ---------------------------------------------------------------------------------------
-@pytest.mark.long
 def test_every_query_works_in_a_clone_that_has_done_nothing(runners: Runners) -> None:
     shell = runners.fresh("one")
     assert shell("run").code == 0
@@ -224,7 +224,6 @@ def test_a_person_who_works_in_the_branch_is_not_disturbed_by_a_query(runners: R
     assert there.git("rev-parse", "HEAD") == before and there.git("status", "--porcelain", "-uno") == ""
 
 
-@pytest.mark.long
 def test_what_an_answer_of_a_command_was_is_read_from_another_clone(tmp_path: Path) -> None:
     commands = "actions: {commands: {noise: {run: \"seq 1 9000 | sed 's/^/line /'\"}}}"
     replies = [act("run", command="noise"), POLITE[1], FINISH]

@@ -11,6 +11,8 @@ import pytest
 from tests.surfaces.runners import REFS, Runners
 from tests.surfaces.shell import POLITE, READ
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def runners(tmp_path: Path) -> Runners:
@@ -68,7 +70,6 @@ def test_a_rewound_record_is_refused_until_it_is_put_back_or_taken(runners: Runn
     assert shell("run").code == 0 and len(runners.launches) == 3
 
 
-@pytest.mark.long
 def test_a_step_without_a_commit_that_was_put_back_is_not_done_again_in_a_fresh_clone(tmp_path: Path) -> None:
     runners = Runners(tmp_path, READ, READ | {"state_patch": {"notes": {"n1": "read"}}}, *POLITE[1:])
     assert runners.fresh("one")("run", "--steps", "1").code in (0, 6)
@@ -87,7 +88,6 @@ def test_a_step_without_a_commit_that_was_put_back_is_not_done_again_in_a_fresh_
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.long
 def test_a_whole_record_is_left_alone_and_a_damaged_one_is_put_back_or_rebuilt(
     runners: Runners, named: bool
 ) -> None:
@@ -113,7 +113,6 @@ def test_a_whole_record_is_left_alone_and_a_damaged_one_is_put_back_or_rebuilt(
 
 
 @pytest.mark.parametrize("path", ["record.json", "audit/0000/02.json"])
-@pytest.mark.long
 def test_what_was_edited_in_place_is_refused_and_put_back(runners: Runners, path: str) -> None:
     """Version and number of rows stay: only the lease tells that this is not what was written."""
     shell = runners.fresh("one")
