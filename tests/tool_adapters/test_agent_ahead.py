@@ -23,9 +23,24 @@ from tests.tool_adapters.test_process import alive
 from tool_adapters.agents import ahead
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
-from tool_adapters.descendants import below
+from tool_adapters.descendants import Process, below
 
 R = ReplyClass
+_EARLIER: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _what_runs_already() -> None:
+    """Tests that share this process may have left one of theirs: it is none of ours."""
+    _EARLIER.clear()
+    _EARLIER.update(each.pid for each in below(os.getpid()))
+
+
+def ours() -> list[Process]:
+    """What was started since the test began, and lives."""
+    return [each for each in below(os.getpid()) if each.pid not in _EARLIER]
+
+
 WAYS = ("claude", "claude subscription", "codex", "codex subscription", "pi")
 Then = Callable[[Any], Awaitable[Any]]
 
@@ -40,7 +55,7 @@ def with_agent(agent: Any, then: Then) -> Any:
             await agent.close()
 
     result = anyio.run(go)
-    assert below(os.getpid()) == []
+    assert ours() == []
     place = agent.settings.cwd.parent
     assert [*(place / "work").iterdir(), *(place / "spool").iterdir()] == []
     return result
@@ -57,7 +72,7 @@ async def asked(agent: Any, times: int = 2, wait: float = 1.0) -> list[AgentRepl
 async def waiting() -> int:
     """The pid of the one process that waits."""
     with anyio.fail_after(20):
-        while not (found := [each.pid for each in below(os.getpid()) if each.parent == os.getpid()]):
+        while not (found := [each.pid for each in ours() if each.parent == os.getpid()]):
             await anyio.sleep(0.02)
     (pid,) = found
     return pid
@@ -125,7 +140,7 @@ def test_a_failure_is_the_same_failure_and_one_request(
 
         async def then(agent: Any) -> AgentReply:
             replies = await asked(agent, 1 if first else 2)
-            assert bool(below(os.getpid())) == goes_on
+            assert bool(ours()) == goes_on
             return replies[-1]
 
         reply = with_agent(real(tmp_path, gateway, "claude"), then)
@@ -265,7 +280,7 @@ def test_without_it_nothing_is_started_ahead(tmp_path: Path) -> None:
 
     async def then() -> None:
         await agent.ask(PROMPT)
-        assert below(os.getpid()) == []
+        assert ours() == []
 
     anyio.run(then)
     assert [each.name for each in (tmp_path / "work").iterdir()] == ["launch"]
