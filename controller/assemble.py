@@ -122,8 +122,7 @@ def assemble(
     ConfigError."""
     environ = os.environ if environ is None else environ
     task, places, law = loaded.task, Places.of(loaded), charter(loaded, agent)
-    name = agent or task.agent.use
-    runtime = places.runtime
+    name, runtime = law.agent.name, places.runtime
     env = child_environment({}, base=environ)
     plan = SandboxPlan.of(task.sandbox, places.worktree, places.base, runtime, env, environ)
     secrets = given(task.agent_config(name), environ, places.base) | tokens(task, environ)
