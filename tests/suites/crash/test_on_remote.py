@@ -12,7 +12,7 @@ import pytest
 
 from tests.suites.crash.asleep import stat
 from tests.suites.crash.stage import Template, Victims, World, finish, git
-from tests.suites.crash.trial import TALLY, Theatre, Trial, first_of_each
+from tests.suites.crash.trial import TALLY, Theatre, Trial, one_of_each
 
 pytestmark = pytest.mark.crash
 SEED = 20261207
@@ -53,7 +53,7 @@ def test_every_write_is_whole_or_not_there_for_the_same_clone(theatre: Theatre) 
 
 @pytest.mark.parametrize("after", [finish, elsewhere], ids=["here", "elsewhere"])
 def test_every_kind_of_boundary(theatre: Theatre, after: object) -> None:
-    points = [point for point in first_of_each(theatre.points) if point not in pushes(theatre)]
+    points = [point for point in one_of_each(theatre.points) if point not in pushes(theatre)]
     wrong = whole(theatre.kill_at(points, after))  # type: ignore[arg-type]
     assert not wrong, "\n".join(map(str, wrong))
 
