@@ -33,12 +33,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Fed:
-    """What the environment says of an action. `lenient`: it was accepted, with the right verb and entity."""
+    """What the environment says of an action. `lenient`: it was accepted, with the right verb and entity. `again`: the
+    event is not settled, and is told once more."""
 
     text: str
     accepted: bool
     strict: bool = False
     lenient: bool = False
+    again: bool = False
 
 
 class World(Protocol):

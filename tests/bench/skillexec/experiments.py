@@ -3,13 +3,9 @@ prompt, what it cost, or what a budget made it lose. None says how well a model 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-import anyio
 
 from tests.bench.report import say
 from tests.bench.skillexec import repository, warehouse
@@ -18,7 +14,7 @@ from tests.bench.skillexec.episode import Outcome, World
 from tests.bench.skillexec.faults import MIX, Faulty, committed
 from tests.bench.skillexec.figures import Sized, exponent, over, told
 from tests.bench.skillexec.noise import telemetry
-from tests.bench.skillexec.ours import play_ours, rig_of
+from tests.bench.skillexec.ours import played
 from tests.bench.skillexec.play import play
 from tests.bench.skillexec.readers import Perfect, Reader
 from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState, Stateful, Window
@@ -53,10 +49,7 @@ def episode(
         return play(world, runtime, reader, noise)
     if runtime in RIVALS:
         return play(world, RIVALS[runtime](domain), reader, noise)
-    with tempfile.TemporaryDirectory() as folder:
-        layout = runtime.partition(", ")[2]
-        rig, around = rig_of(Path(folder) / "run", world, reader, domain, layout=layout, noise=noise)
-        return anyio.run(play_ours, rig, around)
+    return played(world, reader, domain, layout=runtime.partition(", ")[2], noise=noise)
 
 
 def stored(seed: int, length: int, shelves: int = SHELVES) -> Warehouse:

@@ -7,10 +7,13 @@ artifacts, each reply passes all six layers of the gate. Only the worktree is le
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import anyio
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Block, Probed
 from contracts.charter import Charter
@@ -68,10 +71,15 @@ class Events:
     def act(self, tool: str, args: dict[str, Any]) -> Fed:
         fed = self.world.act(self.at, " ".join([self.domain.verbs[tool], *map(str, args.values())]))
         self.fed.append(fed)
+        if not fed.again:
+            self.settled()
+        return fed
+
+    def settled(self) -> None:
+        """The event is answered: the next one comes."""
         self.at += 1
         if self.at < len(self.world.events):
             self.world.happen(self.at)
-        return fed
 
     async def read(self, ask: Ask) -> Reading:
         left = len(self.world.events) - self.at
@@ -182,12 +190,13 @@ def rig_of(
     layout: str = "paper",
     mode: str = "staged",
     noise: Callable[[int], list[str]] = lambda at: [],
+    schema: StateSchema | None = None,
 ) -> tuple[Rig, Events]:
-    """A rig around the environment, and the environment as its ports."""
+    """A rig around the environment, and the environment as its ports. `schema` in place of the domain's own."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "task.yaml").write_text(TASK.format(layout=layout, mode=mode))
     law = charter(read_task(folder / "task.yaml"))
-    state, specs = StateSchema.builtin(domain.schema), domain.specs
+    state, specs = schema or StateSchema.builtin(domain.schema), domain.specs
     law = replace(
         law,
         intent=IntentContract.from_goal(law.task.goal or ""),
@@ -237,22 +246,40 @@ async def begun(rig: Rig, events: Events) -> str:
     return stored.run
 
 
+class Halted(RuntimeError):
+    """The run ended before the episode did. `cause`: of its halt. `at`: the event that was not answered."""
+
+    def __init__(self, at: int, record: RunRecord) -> None:
+        super().__init__(f"event {at}: {record.halt}")
+        self.at, self.cause = at, record.halt.cause if record.halt else ""
+
+
+async def steps(run: str, rig: Rig, events: Events, outcome: Outcome, until: int) -> None:
+    """Steps until so many events are answered. Raises Halted."""
+    while events.at < until:
+        calls, at = len(events.turns), events.at
+        record = await step(run, rig)
+        if record.halt is not None:
+            raise Halted(at, record)
+        if events.at == at:  # rejected by the gate, or told again: asked again, and counted
+            outcome.retried += len(events.turns) - calls
+            continue
+        turn = events.turns[-1]
+        turn.fed = events.fed[-1]
+        outcome.took(at, turn)
+
+
 async def play_ours(rig: Rig, events: Events) -> Outcome:
     """Steps until every event is answered."""
-    outcome, run = Outcome(events.world), await begun(rig, events)
+    outcome, run = Outcome(events.world, events.turns), await begun(rig, events)
     try:
-        while events.at < len(events.world.events):
-            calls, at = len(events.turns), events.at
-            record = await step(run, rig)
-            if record.halt is not None:
-                raise RuntimeError(f"event {at}: {record.halt}")
-            if events.at == at:  # rejected by the gate: asked again, and counted
-                outcome.retried += len(events.turns) - calls
-                continue
-            turn = events.turns[-1]
-            turn.fed = events.fed[-1]
-            outcome.took(at, turn)
+        await steps(run, rig, events, outcome, len(events.world.events))
     finally:
         await release(rig)
-    outcome.turns = events.turns
     return outcome
+
+
+def played(world: World, reader: Reader, domain: Domain, **how: Any) -> Outcome:
+    """An episode in a folder of its own; `how` as for `rig_of`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return anyio.run(play_ours, *rig_of(Path(folder) / "run", world, reader, domain, **how))

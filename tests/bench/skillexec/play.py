@@ -18,14 +18,17 @@ def play(
     outcome, fed = Outcome(world), None
     for at, event in enumerate(world.events):
         world.happen(at)
-        said = observed(fed, event, noise(at))
-        turn = _asked(runtime, reader, said, outcome)
-        if turn.action:
-            turn.fed = world.act(at, turn.action)
-        else:
-            world.act(at, "Wait")  # the rules' own world goes on
+        while True:
+            turn = _asked(runtime, reader, observed(fed, event, noise(at)), outcome)
+            if turn.action:
+                turn.fed = world.act(at, turn.action)
+            else:
+                world.act(at, "Wait")  # the rules' own world goes on
+            fed = turn.fed or Fed(f"Error: {turn.problem}", False)
+            if not fed.again:
+                break
+            outcome.retried += 1
         outcome.took(at, turn)
-        fed = turn.fed or Fed(f"Error: {turn.problem}", False)
     return outcome
 
 
