@@ -258,7 +258,7 @@ class Workspace(Protocol):
           names it.
     spoil makes one tracked file invalid for any language (a check must notice); `undo` puts it back.
     start_over  for a new run on the branch of an older one: its tip is kept under a ref, then branch and
-          worktree stand at the base. Returns that ref, or None when the branch stood there already.
+          worktree stand at the base, set up for it. Returns that ref, or None when the branch stood there already.
     undo  puts branch and worktree back to `head`; `keep_as` names the ref under which the tree is kept first.
           Ignored files stay. The branch moves only if it still is at `seen` (absent: where this workspace left
           it); else Lost, and nothing was touched. Returns the kept ref, or None when there was nothing to undo.

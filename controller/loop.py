@@ -124,6 +124,7 @@ async def _steps(
             raise Moved("the state may hold a field more: assembled anew")
         if options.swaps:
             record = await _without(before, record, rig)
+    await heard(record, rig)  # what the last step asks is put before people now, not by the next call
     return None
 
 

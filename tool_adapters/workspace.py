@@ -344,7 +344,7 @@ class WorktreeWorkspace:
 
     async def start_over(self, keep_as: str) -> str | None:
         """For a new run on a branch that an older run left: its tip is kept under `keep_as`, then branch and
-        worktree stand at the base. Returns the kept ref, or None when the branch was there already. The
+        worktree stand at the base, set up for it. Returns the kept ref, or None when the branch was there already. The
         worktree must be open."""
 
         def reset() -> str | None:
@@ -357,7 +357,11 @@ class WorktreeWorkspace:
             self._to(self._base, tip)
             return ref
 
-        return await _thread(reset)
+        if (kept := await _thread(reset)) is not None:
+            assert self._top is not None, "open() comes first"
+            folder = self._folder(self._top)
+            await self._setup.bring_up(folder, self._top / folder, fresh=False)
+        return kept
 
 
 async def _thread(work: Callable[[], T]) -> T:

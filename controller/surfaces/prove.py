@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from contracts.errors import ConfigError
 from contracts.readings import EVERYTHING, CommandReading
+from contracts.record import RunRecord
 from controller import opening
 from controller.assemble import assemble
 from controller.claim import claim
 from controller.interrupt import unless_interrupted
 from controller.refresh import refresh
-from controller.rig import Rig
+from controller.rig import Fence, Rig
 from controller.surfaces.locate import wait_for
 from controller.surfaces.progress import Lines, for_stderr
 from controller.surfaces.watched import watched
@@ -49,9 +50,9 @@ async def _proved(rig: Rig, shown: Lines) -> Proved:
             )
         for notice in at.notices:
             shown.note(notice)
-        record = opening.unopened(name, fence)
+        record = await _as_a_run_begins(rig, fence, opening.unopened(name, fence))
         readings = await refresh(record, rig.readers, need=EVERYTHING)
-        await fence.workspace.undo(at.head, seen=readings.tip)
+        await fence.workspace.undo(record.head, seen=readings.tip)
         states = opening.baseline(rig, readings)
         noticed = await opening.prove(record, rig, fence, states)
         left = {
@@ -60,3 +61,16 @@ async def _proved(rig: Rig, shown: Lines) -> Proved:
             if isinstance(each, CommandReading) and each.worklist and each.count is not None
         }
         return Proved({name: noticed.get(name, False) for name in states}, left)
+
+
+async def _as_a_run_begins(rig: Rig, fence: Fence, record: RunRecord) -> RunRecord:
+    """Where no run was opened yet, and the base has moved on since the worktree was made: at the base, as it is now."""
+    at, name = fence.opened, rig.task.task.name
+    if (
+        at.head == at.base
+        or await rig.store.load(name)
+        or not await fence.workspace.contains(at.head, at.base)
+    ):
+        return record
+    await fence.workspace.start_over(f"{name}/run-0")
+    return record.model_copy(update={"head": at.base})

@@ -115,6 +115,25 @@ def test_two_of_one_name_and_attempt_both_count() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "keys", [("ci.yml/test", "nightly.yml/test"), ("app 1/test", "status/test"), ("", "x")]
+)
+def test_checks_of_one_name_from_two_places_are_two(keys: tuple[str, str]) -> None:
+    """A workflow that was tried again replaces nothing of another one whose job has the same name."""
+    one, other = keys
+    red, again = check("failure", key=one), check("success", key=other, attempt=2)
+    for order in ((red, again), (again, red)):
+        found = judge(Facts(SHA, order))
+        assert (found.row.state, [each.counts for each in found.checks]) == ("failed", ["counts", "counts"])
+    old = check("success", key=other)
+    assert judged(red, old, check("success", key=one, attempt=2)) == "passed"
+    assert judged(check("success", key=one), check("failure", key=other, attempt=2)) == "failed"
+    # Red here and green there is no evidence that either is flaky.
+    first = check("failure", key=one)
+    seen = judge(Facts(SHA, (first, check("failure", key=one, attempt=2), again)))
+    assert flaky(seen.checks) == ()
+
+
 def test_flaky_only_on_the_same_commit() -> None:
     def told(*checks: CiCheck) -> tuple[str, ...]:
         return flaky(judge(Facts(SHA, checks)).checks)

@@ -97,6 +97,16 @@ def test_a_yes_on_the_pull_request(talk: Talk) -> None:
     assert len(talk.at.world.prompts) == 2, "no launch for what was approved"
 
 
+def test_what_the_last_step_of_a_limited_call_asks_is_put_there_by_that_call(tmp_path: Path) -> None:
+    with place("github", tmp_path, more=approvals("github")) as at:
+        at.go([WORK[0], PUSH, opened(), MERGE], limit=4)
+        talk = Talk(at)
+        (text,) = talk.put
+        assert talk.entry.hash in text
+        at.go([])
+        assert len(talk.put) == 1
+
+
 def test_a_no_with_its_reason(talk: Talk) -> None:
     talk.say("reject {} because it is Friday", by="BOB")
     end = talk.at.go([WORK[1]], limit=1)

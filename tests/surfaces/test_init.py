@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from contracts.errors import ConfigError
 from contracts.task import Task
 from controller.surfaces import outlook
 from controller.surfaces.detect import payers, project
+from controller.surfaces.prove import prove_checks
 from controller.taskfile import read_task
 from tests.surfaces.shell import POLITE, Shell, new_shell
 
@@ -237,6 +239,28 @@ def test_prove_checks_refuses_a_blind_check(shell: Shell) -> None:
     )
     blind = shell("validate", "--prove-checks")
     assert blind.code == 3 and "does not see the worktree" in blind.out
+
+
+def test_prove_checks_looks_at_the_base_that_was_mended_since_a_red_init(shell: Shell) -> None:
+    def greets(text: str) -> None:
+        (shell.repo / "src/greeting.txt").write_text(text)
+        shell.git("commit", "-qam", text.strip())
+
+    greets("farewell\n")
+    shell.task(*POLITE)
+    file = shell.repo / "task.yaml"
+    setup = "scope: [src/**], setup: {run: [[cp, src/greeting.txt, made.txt]], when: [src/greeting.txt]}"
+    file.write_text(file.read_text().replace('scope: ["src/**"]', setup))
+    (shell.repo / ".git/info/exclude").write_text("made.txt\n")
+    loaded, made = read_task(file), shell.repo / ".agent-runtime/work/greet/made.txt"
+    with pytest.raises(ConfigError, match="red before anything was changed"):
+        prove_checks(loaded)
+    assert made.read_text() == "farewell\n"
+    greets("hello\n")
+    assert prove_checks(loaded).noticed == {"polite": False, "there": True}
+    assert made.read_text() == "hello\n", "set up for what it is at now"
+    greets("hello there\n")
+    assert prove_checks(loaded).noticed["there"]
 
 
 def test_doctor_names_credentials_and_never_shows_them(shell: Shell) -> None:
