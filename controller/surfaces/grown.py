@@ -27,23 +27,32 @@ from controller.schema_chain import (
     undone,
     undone_folders,
 )
+from controller.surfaces.locate import open_existing, wait_for
 from controller.taskfile import LoadedTask
 from tool_adapters.durable import replace
 
 
 def put_down(loaded: LoadedTask, record: RunRecord | None) -> bool:
-    """Whether files of what was agreed to were written from the record: another clone of the repository has made them,
-    and this one had none. The migrations come last. Raises Unavailable when the disk refuses."""
-    home = grown_folder(loaded)
-    if record is None or not record.grown or home.exists():
-        return False
+    """Whether files of what was agreed to were written from the record, since this clone had not all of them: another
+    one of the repository made them. The migrations come last. Raises Unavailable when the disk refuses."""
+    home, grown = grown_folder(loaded), record.grown if record is not None else {}
+    missing = [name for name in grown if not (home / name).exists()]
     try:
-        home.mkdir(parents=True)
-        for name in sorted(record.grown, key=lambda each: bool(STEP.fullmatch(each))):
-            replace(home / name, record.grown[name].encode())
+        for name in sorted(missing, key=lambda each: bool(STEP.fullmatch(each))):
+            home.mkdir(parents=True, exist_ok=True)
+            replace(home / name, grown[name].encode())
     except OSError as error:
         raise Unavailable(f"can't write the schema: {error.strerror}", where=str(home)) from error
-    return True
+    return bool(missing)
+
+
+def brought(loaded: LoadedTask) -> LoadedTask:
+    """The task, its folder with what was agreed to in whichever clone: for a command that reads the schema. Raises
+    Unavailable where the remote that keeps the record can't be read."""
+    if loaded.task.store.use == "git":
+        store = open_existing(loaded)
+        put_down(loaded, wait_for(lambda: store.load(loaded.task.name)))
+    return loaded
 
 
 async def taken_over(loaded: LoadedTask, store: Store, by: str) -> str:

@@ -12,7 +12,7 @@ from controller.contract_folder import STATE_SCHEMA
 from controller.migrate import Plan
 from controller.migrate import migrate as carried
 from controller.schema_chain import MIGRATIONS, agreed_to, chain_of, current_schema
-from controller.surfaces.grown import at_version
+from controller.surfaces.grown import at_version, brought
 from controller.surfaces.locate import kept, load, wait_for
 from controller.surfaces.state import differences
 from controller.surfaces.who import who
@@ -22,7 +22,7 @@ from controller.surfaces.words import command, plain
 def migrate(task: Path | None, to: int | None, *, dry_run: bool, as_json: bool) -> int:
     """Print what differs in the state. Raises ConfigError where it can't be, Unavailable for an unknown version,
     Busy while a controller is at work."""
-    loaded = load(task)
+    loaded = brought(load(task))
     store = kept(loaded)
     if store is None:
         raise ConfigError(f"task {loaded.task.name!r} has no run yet", hint="`controller run` opens one")

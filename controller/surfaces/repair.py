@@ -21,6 +21,7 @@ from controller.restore import restore
 from controller.stores.git import GitStore
 from controller.stores.sqlite import SqliteStore
 from controller.surfaces.changes import repository
+from controller.surfaces.grown import brought
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import command, plain, plural
 from controller.taskfile import LoadedTask
@@ -113,7 +114,7 @@ def _where(record: RunRecord) -> str:
 def replayed(task: Path | None, run: str | None, to: int | None, as_json: bool) -> int:
     """Rebuild the state of a run and gate its replies again, without agent or action. 0 when all comes out as it
     was, 3 when something does not. Raises ConfigError for an unknown run."""
-    loaded = load(task)
+    loaded = brought(load(task))
     store = open_existing(loaded)
     record = wait_for(lambda: newest(store, loaded.task.name, run))
     kept = wait_for(lambda: rows(store, record.run))

@@ -28,8 +28,13 @@ def schema(kind: str, given: Path | None, agent: str | None = None) -> int:
                 f"--agent does not go with {kind!r}", hint="controller schema transition --agent NAME"
             )
         from controller.assemble import charter
+        from controller.surfaces.grown import brought
 
-        print(orjson.dumps(charter(load(given), agent).dialect.schema, option=orjson.OPT_INDENT_2).decode())
+        print(
+            orjson.dumps(
+                charter(brought(load(given)), agent).dialect.schema, option=orjson.OPT_INDENT_2
+            ).decode()
+        )
         return 0
     if kind not in KINDS:
         raise ConfigError(f"there is no schema {kind!r}", hint=f"there are {', '.join(KINDS)}")
@@ -44,16 +49,18 @@ def _intent(given: Path | None) -> JsonObject:
 def _state(given: Path | None) -> JsonObject:
     if task_path(given).exists():
         from controller.assemble import charter
+        from controller.surfaces.grown import brought
 
-        return charter(load(given)).schema.source
+        return charter(brought(load(given))).schema.source
     return StateSchema.builtin("coding").source
 
 
 def _transition(given: Path | None) -> JsonObject:
     if task_path(given).exists():
         from controller.assemble import charter
+        from controller.surfaces.grown import brought
 
-        law = charter(load(given))
+        law = charter(brought(load(given)))
         return transition_schema(law.schema, law.specs)
     return transition_schema(StateSchema.builtin("coding"), tuple(SPECS.values()))
 

@@ -14,6 +14,7 @@ from contracts.veil import veiled
 from controller.assemble import charter
 from controller.history import Version, versions
 from controller.modes import unconfirmed
+from controller.surfaces.grown import brought
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 from controller.taskfile import LoadedTask
@@ -96,7 +97,7 @@ def export(task: Path | None, run: str | None) -> int:
 
 def _found(task: Path | None, run: str | None) -> tuple[LoadedTask, RunRecord]:
     """The task, and its run with a state that may be shown."""
-    loaded = load(task)
+    loaded = brought(load(task))
     record, law = wait_for(lambda: newest(open_existing(loaded), loaded.task.name, run)), charter(loaded)
     schema = law.schema_of(record.state_version, record.digests.get("schema")) or law.schema
     told = {"state": veiled(record.state, schema.secrets)}
