@@ -1,0 +1,1 @@
+"""What a conversation that goes on costs beside a fresh process a step, on the wire, with the real agent CLIs."""
