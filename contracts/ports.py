@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Probed
 from contracts.authorities import Authority
@@ -35,6 +35,15 @@ class Agent(Protocol):
     def preflight(self) -> list[str]: ...
     async def ask(self, prompt: Prompt) -> AgentReply: ...
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """An Agent that can judge its settings by themselves. `configured` raises ConfigError for what they can't mean for
+    an agent of its kind, whatever is installed and set on this machine, and returns what the user should know; it looks
+    at nothing but the settings. The agent's `preflight` begins with it."""
+
+    def configured(self) -> list[str]: ...
 
 
 # ---- actions ---------------------------------------------------------------------------------------------

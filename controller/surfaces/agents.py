@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,6 +15,9 @@ import orjson
 
 from contracts.agents import AgentConfig
 from contracts.errors import ConfigError
+from contracts.ports import Agent
+from controller.assemble import charter
+from controller.candidate import Candidate
 from controller.conformance.known import Known
 from controller.conformance.subject import Subject
 from controller.installed import found
@@ -83,24 +86,13 @@ def _look(loaded: LoadedTask | None, name: str, scratch: Path) -> Listed:
         subject = subject_of(loaded, name)
     except ConfigError as error:  # one that can't be loaded must not hide the others
         return Listed(name, name, None, "", [], "", "", False, str(error))
-    kind, notices, why, version, credential = subject.kind, list[str](), "", "", subject.config.auth
+    kind, notices, why, version = subject.kind, list[str](), "", ""
+    credential: str = subject.config.auth
     try:
-        agent = kind(
-            AgentSettings(
-                name=subject.name,
-                config=subject.config,
-                dialect=subject.dialect,
-                runner=ProcessRunner(scratch / "spool"),
-                home=scratch / "home",
-                cwd=scratch / "empty",
-                environ=os.environ,
-                base_dir=subject.base_dir,
-                worktree=scratch,
-            )
-        )
+        agent, preflight = _made(loaded, subject, scratch)
         credential = agent.profile.credential
         try:
-            notices = agent.preflight()
+            notices = preflight()
         finally:
             version = agent.profile.version
     except ConfigError as error:
@@ -117,6 +109,28 @@ def _look(loaded: LoadedTask | None, name: str, scratch: Path) -> Listed:
         why=why,
         notices=tuple(notices),
     )
+
+
+def _made(
+    loaded: LoadedTask | None, subject: Subject, scratch: Path
+) -> tuple[Agent, Callable[[], list[str]]]:
+    """An agent of the task, or of its kind's defaults, and what says whether it could be launched."""
+    if loaded is not None:
+        made = Candidate.of(loaded, charter(loaded, subject.name), scratch)
+        return made.agent, made.preflight
+    agent: Agent = subject.kind(
+        AgentSettings(
+            name=subject.name,
+            config=subject.config,
+            dialect=subject.dialect,
+            runner=ProcessRunner(scratch / "spool"),
+            home=scratch / "home",
+            cwd=scratch / "empty",
+            environ=os.environ,
+            base_dir=subject.base_dir,
+        )
+    )
+    return agent, agent.preflight
 
 
 def _binary(subject: Subject) -> str | None:

@@ -15,17 +15,14 @@ import orjson
 
 from contracts.base import JsonObject
 from contracts.errors import ControllerError
-from contracts.ports import Agent
 from controller.assemble import charter
-from controller.installed import found
+from controller.candidate import Candidate
 from controller.memory.index import missing
-from controller.places import RUNTIME, Places
+from controller.places import RUNTIME
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
-from controller.taskfile import LoadedTask
 from tool_adapters.agents.binary import version_beside
 from tool_adapters.agents.pi.node import node_trouble
-from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox_box import Refused
@@ -161,7 +158,7 @@ def _sandbox(health: Health) -> None:
 
 
 def _task(health: Health, task: Path | None, scratch: Path) -> None:
-    """Whether the task's agent could start, and who would pay."""
+    """Whether the task's agents could start, and who would pay."""
     try:
         loaded = load(task)
     except ControllerError as error:
@@ -173,29 +170,12 @@ def _task(health: Health, task: Path | None, scratch: Path) -> None:
         health.notices.append("the task has not been run yet")
     for name in dict.fromkeys([use, *loaded.task.agent.fallback]):
         try:
-            agent = _agent(loaded, name, scratch)
-            health.notices += agent.preflight()
+            made = Candidate.of(loaded, charter(loaded, name), scratch)
+            health.notices += made.preflight()
             if name == use:
-                health.task["pays"] = agent.profile.credential
+                health.task["pays"] = made.agent.profile.credential
         except ControllerError as error:
             health.problems.append(str(error))
-
-
-def _agent(loaded: LoadedTask, name: str, scratch: Path) -> Agent:
-    law, config = charter(loaded, name), loaded.task.agent_config(name)
-    settings = AgentSettings(
-        name=name,
-        config=config,
-        dialect=law.dialect,
-        runner=ProcessRunner(scratch / "spool"),
-        home=scratch / "home",
-        cwd=scratch / "empty",
-        environ=os.environ,
-        base_dir=Places.of(loaded).base,
-        worktree=Places.of(loaded).worktree,
-    )
-    agent: Agent = found("agents", config.kind or name)(settings)
-    return agent
 
 
 def _text(health: Health) -> str:

@@ -20,9 +20,11 @@ from contracts.record import RunRecord
 from contracts.units import seconds
 from controller import loop
 from controller.assemble import assemble
+from controller.candidate import heirs
 from controller.deadline import Deadline
 from controller.fallback import chosen
 from controller.opening import Options
+from controller.places import Places
 from controller.rig import Rig
 from controller.surfaces.call import call
 from controller.surfaces.changes import diffstat, repository
@@ -189,6 +191,9 @@ async def _worked(
     reporter.tell(_begun(rig, None if opens else before))
     if before is None or not before.finished or new or rig.task.task.repeat != "never":
         reporter.note(NO_SANDBOX if rig.sandbox == "none" else f"sandbox: {rig.sandbox}")
+        if options.swaps:
+            for said in heirs(loaded, rig.agent.profile.name, Places.of(loaded).runtime):
+                reporter.note(said)
     last: list[RunRecord | None] = [None if opens else before]
     began, left = [time.monotonic()], [steps]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema, pointer
 from contracts.submitted import REQUESTS, SUBMIT
 from controller.assemble import charter
+from controller.candidate import Candidate
 from controller.commit import REPLY_TOKENS
 from controller.contract_folder import contract_of
 from controller.record_store import remote_of
@@ -128,8 +130,9 @@ def inspect(loaded: LoadedTask) -> Report:
     report.state_bytes = worst_case_bytes(schema.source)
     report.lets_go = {pointer(rule.path): str(rule) for rule in schema.fading}
     report.invariants = {one.name: one.say for one in schema.invariants}
-    for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
-        _inspect_agent(loaded, name, report)
+    with tempfile.TemporaryDirectory(prefix="controller-validate-") as scratch:
+        for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
+            _inspect_agent(loaded, name, report, Path(scratch))
     report.problems += list(_repository(loaded))
     if not report.problems:
         files = outlook.tracked(loaded, repository(loaded))
@@ -146,8 +149,9 @@ def inspect(loaded: LoadedTask) -> Report:
     return report
 
 
-def _inspect_agent(loaded: LoadedTask, name: str, report: Report) -> None:
-    """Compiles the transition for this agent, holds it against what its vendor takes, and adds its bounds."""
+def _inspect_agent(loaded: LoadedTask, name: str, report: Report, scratch: Path) -> None:
+    """Compiles the transition for this agent, holds it against what its vendor takes and its entry against what its
+    kind can do, and adds its bounds."""
     try:
         law = charter(loaded, name)
     except BadSchema as error:
@@ -163,6 +167,10 @@ def _inspect_agent(loaded: LoadedTask, name: str, report: Report) -> None:
     )
     faults = lint(law.dialect.schema) if lint else []
     report.problems += [f"agent {name}: its vendor would refuse the reply schema: {one}" for one in faults]
+    try:
+        report.warnings += Candidate.of(loaded, law, scratch).configured()
+    except ConfigError as error:
+        report.problems.append(f"{loaded.where('agents', name)}: {error}")
     parts = worst_case(law, report.state_bytes)
     total = parts.pop("total")
     if total >= report.prompt_bytes:

@@ -282,7 +282,7 @@ def test_doctor_names_credentials_and_never_shows_them(shell: Shell) -> None:
     assert shell("doctor", "--json").one["task"]["pays"] == "api-key"
     for explore in ("read-only", "delegate"):
         hands = f"agents:\n  claude: {{explore: {explore}}}"
-        shell.task(*POLITE, agent="agent: {use: claude}", agents=hands)
+        shell.task(*POLITE, agent="agent: {use: claude}", agents=hands, sandbox="sandbox: {mode: required}")
         assert shell("doctor", "--json").one["problems"] == [], "there will be a worktree when it is run"
     del shell.extra["ANTHROPIC_API_KEY"]
     missing = shell("doctor")

@@ -186,7 +186,7 @@ def test_native_binary_behind_the_shim(tmp_path: Path) -> None:
         (KEYS, {"auth": "subscription", "auth_file": "key.json"}, "no ChatGPT login", "codex login"),
         (KEYS, {"auth_file": "key.json"}, "auth_file", "auth:"),
         (KEYS, {"auth": "gateway"}, "base_url", "address"),
-        (KEYS, {"explore": "read-only"}, "refused for codex without a sandbox", "none"),
+        (KEYS, {"explore": "read-only"}, "`explore: read-only` is not for kind codex", "none or delegate"),
     ],
 )
 def test_preflight_refuses(environ, config, said: str, mended_by: str, tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def test_the_version_of_node(said: str, expected: str, tmp_path: Path) -> None:
 
 def test_exploring_is_refused(tmp_path: Path) -> None:
     made = settings(tmp_path, "pi", cli=Player(tmp_path).path, explore="read-only")
-    with pytest.raises(ConfigError, match="refused for pi without a sandbox"):
+    with pytest.raises(ConfigError, match="`explore: read-only` is not for kind pi"):
         Pi(made).preflight()
 
 

@@ -31,14 +31,6 @@ class Launch:
     reads: str = ""
 
 
-def unused(settings: AgentSettings) -> list[str]:
-    """Notices, where the task asks for what can't be."""
-    config = settings.config
-    if not config.prespawn or config.explore == "none":
-        return []
-    return [f"agent {settings.name}: `prespawn` does nothing with `explore: {config.explore}`"]
-
-
 def only(kind: str) -> Callable[[bytes], bool]:
     """Says whether some output is whole lines of JSON, each an event of this type."""
 

@@ -15,6 +15,7 @@ from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import ReplyClass, Usage
 from tool_adapters.agents import chat_client
+from tool_adapters.agents.auth import key_auth
 from tool_adapters.agents.classify import Failure, Signals
 from tool_adapters.agents.credentials import Credential, key_credential
 from tool_adapters.agents.gbnf import LONGEST, grammar
@@ -98,9 +99,9 @@ class Chat(PresetAgent):
         )
         super().__init__(settings)
 
-    def preflight(self) -> list[str]:
-        """Notices. Raises ConfigError, with what mends it; starts nothing."""
-        notices = super().preflight()
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
+        notices = super().configured()
         if not self.settings.config.base_url:
             raise ConfigError(
                 f"agent {self.settings.name}: kind {self.kind} needs `base_url:`",
@@ -112,10 +113,16 @@ class Chat(PresetAgent):
     def _program(self) -> Path:
         return Path(sys.executable)
 
+    def _auth(self) -> None:
+        if self._keyed:
+            key_auth(self.settings, None)
+
     def _credential(self) -> Credential:
-        if self.settings.config.auth == "api-key" and self.settings.config.api_key_env is None:
-            return Credential("none")
-        return key_credential(self.settings, None)
+        return key_credential(self.settings, None) if self._keyed else Credential("none")
+
+    @property
+    def _keyed(self) -> bool:
+        return self.settings.config.auth != "api-key" or self.settings.config.api_key_env is not None
 
     def _start(self, asked: Asked) -> Start:
         """The client's command line, the request in a file of HOME."""

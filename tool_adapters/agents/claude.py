@@ -24,7 +24,9 @@ from contracts.paths import SECRET_FILES
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
-from tool_adapters.agents.ahead import Ahead, Launch, only, unused
+from tool_adapters.agents.abilities import able
+from tool_adapters.agents.ahead import Ahead, Launch, only
+from tool_adapters.agents.auth import claude_auth
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, claude_credential
@@ -84,6 +86,7 @@ class Claude:
     wire = "messages"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = True
+    explores, prespawns = ("none", "read-only", "delegate"), True
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
@@ -101,18 +104,12 @@ class Claude:
         self._schema = orjson.dumps(schema).decode()
         self._ahead = Ahead(settings, only("system"))
 
-    def preflight(self) -> list[str]:
-        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
-        settings, config = self.settings, self.settings.config
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
+        settings = self.settings
         check_options(settings, ("cli", "effort"))
         effort(settings)
-        binary = find_binary(settings, self.program, INSTALL)
-        self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
-        credential = claude_credential(settings)
-        if config.explore != "none" and settings.worktree is None:
-            raise ConfigError(
-                f"agent {settings.name}: `explore: {config.explore}` needs a worktree", hint="use none"
-            )
+        claude_auth(settings)
         size = len(self._schema.encode())
         if size >= SCHEMA_LIMIT:
             raise ConfigError(
@@ -120,7 +117,14 @@ class Claude:
                 f"line, and more than {SCHEMA_LIMIT:,} are refused there by the system (E2BIG)",
                 hint="allow fewer actions or commands, or shorten the state schema",
             )
-        return [*credential.notices, *unused(settings)]
+        return able(settings, self)
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
+        notices = self.configured()
+        binary = find_binary(self.settings, self.program, INSTALL)
+        self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
+        return [*claude_credential(self.settings).notices, *notices]
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""

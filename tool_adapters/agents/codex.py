@@ -27,7 +27,9 @@ from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
-from tool_adapters.agents.ahead import Ahead, Launch, unused
+from tool_adapters.agents.abilities import able
+from tool_adapters.agents.ahead import Ahead, Launch
+from tool_adapters.agents.auth import codex_auth
 from tool_adapters.agents.binary import find_binary, native_codex, version_beside
 from tool_adapters.agents.classify import Failure, Signals, classify, ended_badly
 from tool_adapters.agents.codex_home import LentLogin, catalog_name, config_toml, trimmed_catalog
@@ -57,6 +59,7 @@ class Codex:
     wire = "responses"
     dialect_kind: Literal["strict"] = "strict"
     native_reasoning = True
+    explores, prespawns = ("none", "delegate"), True
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
@@ -72,20 +75,20 @@ class Codex:
         )
         self._ahead = Ahead(settings)
 
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
+        check_options(self.settings, ("cli", "effort"))
+        effort(self.settings)
+        codex_auth(self.settings)
+        return able(self.settings, self)
+
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
-        settings, config = self.settings, self.settings.config
-        check_options(settings, ("cli", "effort"))
-        effort(settings)
+        settings, said = self.settings, self.configured()
         binary = self._binary()
         self.profile = self.profile.model_copy(update={"version": version_beside(binary)})
         credential = codex_credential(settings)
-        if config.explore == "read-only" or (self.hands and settings.worktree is None):
-            raise ConfigError(
-                f"agent {settings.name}: `explore: {config.explore}` is refused for codex without a sandbox",
-                hint="use explore: none, or delegate",
-            )
-        notices = [*credential.notices, *unused(settings)]
+        notices = [*credential.notices, *said]
         if credential.auth_file and not os.access(credential.auth_file.parent, os.W_OK):
             notices.append(
                 f"agent {settings.name}: refreshed tokens can't be written back to {credential.auth_file}; they are "

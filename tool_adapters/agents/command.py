@@ -26,6 +26,7 @@ from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import clean, cut
+from tool_adapters.agents.abilities import able
 from tool_adapters.agents.classify import Failure, ended_badly
 from tool_adapters.agents.json_reply import find_object
 from tool_adapters.agents.launch import (
@@ -54,6 +55,7 @@ class Command:
     kind = "command"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = False
+    explores, prespawns = ("none", "delegate"), False
     holds_to_schema = False  # that is its program's own affair
 
     def __init__(self, settings: AgentSettings) -> None:
@@ -67,8 +69,8 @@ class Command:
             credential=", ".join(self._passed()) or "none",
         )
 
-    def preflight(self) -> list[str]:
-        """Notices. Raises ConfigError, with what mends it; starts nothing."""
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
         settings, config = self.settings, self.settings.config
         check_options(settings, ("env",))
         if not config.run:
@@ -81,17 +83,11 @@ class Command:
                     f"agent {settings.name}: `{option}` has no meaning for kind command",
                     hint="name the variables that it needs: `options: {env: [NAME]}`",
                 )
-        if config.explore == "read-only":
-            raise ConfigError(
-                f"agent {settings.name}: `explore: read-only` is not for kind command",
-                hint="use none or delegate",
-            )
-        if config.prespawn:
-            raise ConfigError(
-                f"agent {settings.name}: `prespawn` is not for kind command: nothing says that the program asks for "
-                "nothing before its prompt",
-                hint="remove `prespawn`",
-            )
+        return able(settings, self)
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with what mends it; starts nothing."""
+        settings, notices = self.settings, self.configured()
         missing = [name for name in self._passed() if name not in settings.environ]
         if missing:
             raise ConfigError(
@@ -109,7 +105,7 @@ class Command:
                     f"agent {settings.name}: there is no file {word!r} beside the task",
                     hint="write it (docs/agents.md says what it gets and gives), or mend `run:`",
                 )
-        return []
+        return notices
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""

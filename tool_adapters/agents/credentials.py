@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from contracts.errors import ConfigError
+from tool_adapters.agents.auth import claude_auth, codex_auth, key_auth
 from tool_adapters.agents.clouds import bedrock, vertex
 from tool_adapters.agents.settings import AgentSettings
 
@@ -44,8 +45,8 @@ class Credential:
 
 def claude_credential(settings: AgentSettings) -> Credential:
     """The credential for Claude Code. Raises ConfigError, with the one command that mends it."""
+    claude_auth(settings)
     config = settings.config
-    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=("api_key_env", "auth_file"))
     match config.auth:
         case "api-key":
             name = config.api_key_env or CLAUDE_KEY
@@ -65,12 +66,6 @@ def claude_credential(settings: AgentSettings) -> Credential:
                 _wrong(settings, name, "a key of another vendor", mend)
             return Credential("subscription", {CLAUDE_TOKEN: value}, notices=_unused(settings, name))
         case "gateway":
-            _need_url(settings)
-            if config.api_key_env and config.token_env:
-                raise ConfigError(
-                    f"agent {settings.name}: `api_key_env` and `token_env` are both named",
-                    hint="name the one that the gateway takes",
-                )
             name = config.api_key_env or config.token_env or CLAUDE_BEARER
             target = CLAUDE_KEY if config.api_key_env else CLAUDE_BEARER
             value = _value(settings, name, f"export {name}=TOKEN")
@@ -88,65 +83,30 @@ def claude_credential(settings: AgentSettings) -> Credential:
 
 def codex_credential(settings: AgentSettings) -> Credential:
     """The credential for Codex. Raises ConfigError, with the one command that mends it."""
+    codex_auth(settings)
     config = settings.config
-    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=("api_key_env", "token_env"))
-    match config.auth:
-        case "api-key":
-            return _codex_key(settings, "api-key")
-        case "gateway":
-            _need_url(settings)
-            return _codex_key(settings, "gateway")
-        case "subscription":
-            mend = "run `codex login`, then write `auth_file: ~/.codex/auth.json`"
-            if not config.auth_file:
-                raise ConfigError(
-                    f"agent {settings.name}: auth is subscription, but no auth_file is named", hint=mend
-                )
-            path = _home_path(settings, config.auth_file)
-            login = read_login(path)
-            if login is None:
-                raise ConfigError(
-                    f"agent {settings.name}: {path} is missing or unreadable: not logged in",
-                    hint="run `codex login`",
-                )
-            if not has_tokens(login):
-                raise ConfigError(
-                    f"agent {settings.name}: auth is subscription, but {path} holds no ChatGPT login",
-                    hint="run `codex login`, or write `auth: api-key`",
-                )
-            return Credential("subscription", auth_file=path, notices=_unused(settings, ""))
-        case _:
-            raise ConfigError(
-                f"agent {settings.name}: codex has no `auth: {config.auth}`",
-                hint="write `auth: api-key`, `subscription`, or `gateway` with `base_url:`",
-            )
+    if config.auth != "subscription":
+        return _codex_key(settings, config.auth)
+    path = _home_path(settings, config.auth_file or "")
+    login = read_login(path)
+    if login is None:
+        raise ConfigError(
+            f"agent {settings.name}: {path} is missing or unreadable: not logged in",
+            hint="run `codex login`",
+        )
+    if not has_tokens(login):
+        raise ConfigError(
+            f"agent {settings.name}: auth is subscription, but {path} holds no ChatGPT login",
+            hint="run `codex login`, or write `auth: api-key`",
+        )
+    return Credential("subscription", auth_file=path, notices=_unused(settings, ""))
 
 
 def key_credential(settings: AgentSettings, usual: str | None) -> Credential:
     """The one key of an agent that takes no other kind of credential, under the name of the user's variable; `usual`
     is that variable where the task names none. Raises ConfigError, with the one command that mends it."""
-    config = settings.config
-    _refuse_options(settings, api_key=("token_env", "auth_file"), subscription=())
-    if config.auth not in ("api-key", "gateway"):
-        raise ConfigError(
-            f"agent {settings.name}: {config.kind} has no `auth: {config.auth}`",
-            hint="write `auth: api-key`, or `gateway` with `base_url:`",
-        )
-    if config.auth == "gateway":
-        _need_url(settings)
-    name = key_name(settings, usual)
-    if name is None:
-        raise ConfigError(
-            f"agent {settings.name}: which variable holds the key is not said",
-            hint="write `api_key_env: NAME`",
-        )
-    return Credential(config.auth, {name: _value(settings, name, f"export {name}=KEY")})
-
-
-def key_name(settings: AgentSettings, usual: str | None) -> str | None:
-    """The variable that holds such a key; None where the task must name it."""
-    config = settings.config
-    return config.api_key_env or (config.token_env if config.auth == "gateway" else None) or usual
+    name = key_auth(settings, usual)
+    return Credential(settings.config.auth, {name: _value(settings, name, f"export {name}=KEY")})
 
 
 def pi_credential(settings: AgentSettings, provider: str) -> Credential:
@@ -156,11 +116,6 @@ def pi_credential(settings: AgentSettings, provider: str) -> Credential:
     if name == CLAUDE_KEY and settings.config.base_url is None and _FOREIGN.match(value):
         _wrong(settings, name, "a key of another vendor", f"export {name}=KEY with an Anthropic key")
     return Credential(settings.config.auth, {PI_CHILD_KEY: value}, notices=_unused(settings, name))
-
-
-def pi_key_name(settings: AgentSettings, provider: str) -> str | None:
-    """The variable that holds Pi's key; None where the task must name it."""
-    return key_name(settings, PI_KEYS.get(provider))
 
 
 def read_login(path: Path) -> dict[str, Any] | None:
@@ -209,26 +164,6 @@ def _wrong(settings: AgentSettings, name: str, what: str, mend: str) -> NoReturn
     raise ConfigError(
         f"agent {settings.name}: auth is {settings.config.auth}, but {name} holds {what}", hint=mend
     )
-
-
-def _refuse_options(settings: AgentSettings, api_key: tuple[str, ...], subscription: tuple[str, ...]) -> None:
-    """An option of another kind of credential, ignored in silence, would mean that the wrong one is billed."""
-    auth = settings.config.auth
-    cloud = ("api_key_env", "token_env", "auth_file")
-    refused = {"api-key": api_key, "subscription": subscription, "gateway": ("auth_file",)}
-    for option in refused.get(auth, cloud):
-        if getattr(settings.config, option) is not None:
-            raise ConfigError(
-                f"agent {settings.name}: `{option}` does not go with `auth: {auth}`",
-                hint=f"remove `{option}`, or name the kind of credential that you mean with `auth:`",
-            )
-
-
-def _need_url(settings: AgentSettings) -> None:
-    if not settings.config.base_url:
-        raise ConfigError(
-            f"agent {settings.name}: `auth: gateway` needs `base_url:`", hint="name the gateway's address"
-        )
 
 
 def _home_path(settings: AgentSettings, text: str) -> Path:

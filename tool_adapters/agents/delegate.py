@@ -18,11 +18,12 @@ import anyio
 import anyio.to_thread
 
 from contracts.errors import ConfigError
-from contracts.ports import Agent, Ran, Runner, Settle
+from contracts.ports import Agent, Configured, Ran, Runner, Settle
 from contracts.reply import AgentReply, Prompt, ReplyClass
 from tool_adapters.lending import Lending
 from tool_adapters.process import resolve
 from tool_adapters.sandbox import SandboxedRunner, SandboxPlan
+from tool_adapters.sandbox_box import Found
 from tool_adapters.sandbox_mounts import Mount, borrowed
 
 PRIVATE = ("login.json",)  # in an agent's folder, and none of the agent's business
@@ -128,13 +129,9 @@ class Delegating:
 
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, also where this machine has no sandbox that can hold an agent."""
-        found = self.runner.plan.found
-        if found is None or found.kind != "bwrap":
-            have = "sandbox: {mode: none}" if found is None else str(found)
-            raise ConfigError(
-                f"agent {self.profile.name}: `explore: delegate` needs bubblewrap, and this is {have}",
-                hint="sandbox: {mode: required} with `pip install 'skill-state-controller[sandbox]'`, or explore: none",
-            )
+        if isinstance(self.agent, Configured):
+            self.agent.configured()
+        need_bubblewrap(self.profile.name, self.runner.plan.found)
         notices = self.agent.preflight()
         self.profile = self.agent.profile
         return notices
@@ -163,6 +160,16 @@ class Delegating:
         for path in self.runner.home.iterdir() if self.runner.home.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def need_bubblewrap(name: str, found: Found | None) -> None:
+    """Raises ConfigError where the sandbox (None: the task wants none) can't hold the agent of this name."""
+    if found is None or found.kind != "bwrap":
+        have = "sandbox: {mode: none}" if found is None else str(found)
+        raise ConfigError(
+            f"agent {name}: `explore: delegate` needs bubblewrap, and this is {have}",
+            hint="sandbox: {mode: required} with `pip install 'skill-state-controller[sandbox]'`, or explore: none",
+        )
 
 
 def _package(file: Path) -> Iterator[Path]:

@@ -12,6 +12,8 @@ from contracts.errors import ConfigError
 from contracts.ports import Ran, Settle
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass
 from contracts.text import clean, cut
+from tool_adapters.agents.abilities import able
+from tool_adapters.agents.auth import key_auth
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import Failure, classify, ended_badly
 from tool_adapters.agents.credentials import Credential, key_credential
@@ -38,6 +40,8 @@ class PresetAgent:
     options: ClassVar[tuple[str, ...]] = ("cli",)
     dialect_kind: ClassVar[Literal["merge"]] = "merge"
     native_reasoning: ClassVar[bool] = True
+    explores: ClassVar[tuple[str, ...]] = ("none",)
+    prespawns: ClassVar[bool] = False
     # For the conformance suite: what its model endpoint speaks, whether the model is held to the reply's form, and
     # whether the task must name one.
     wire: ClassVar[str] = "chat"
@@ -56,31 +60,29 @@ class PresetAgent:
             credential=settings.config.auth,
         )
 
-    def preflight(self) -> list[str]:
-        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
-        settings, config = self.settings, self.settings.config
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
+        settings = self.settings
         check_options(settings, self.options)
         if not self.model:
             raise ConfigError(
                 f"agent {settings.name}: which model is not said",
                 hint="write `model:`, as its CLI or server names it",
             )
-        if config.run is not None:
+        if settings.config.run is not None:
             raise ConfigError(
                 f"agent {settings.name}: `run` is for kind command", hint="remove it, or name the kind"
             )
-        if config.explore != "none":
-            raise ConfigError(
-                f"agent {settings.name}: `explore` is not for kind {self.kind}", hint="use explore: none"
-            )
-        if config.prespawn:
-            raise ConfigError(
-                f"agent {settings.name}: `prespawn` is not for kind {self.kind}", hint="remove `prespawn`"
-            )
+        self._auth()
+        return able(settings, self)
+
+    def preflight(self) -> list[str]:
+        """Notices. Raises ConfigError, with the one command that mends it; starts nothing."""
+        notices = self.configured()
         version = version_beside(self._program())
         credential = self._credential()
         self.profile = self.profile.model_copy(update={"version": version, "credential": credential.kind})
-        return list(credential.notices)
+        return [*credential.notices, *notices]
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
@@ -122,6 +124,9 @@ class PresetAgent:
 
     def _program(self) -> Path:
         return find_binary(self.settings, self.preset.program, self.preset.install)
+
+    def _auth(self) -> None:
+        key_auth(self.settings, self.preset.key_env)
 
     def _credential(self) -> Credential:
         return key_credential(self.settings, self.preset.key_env)

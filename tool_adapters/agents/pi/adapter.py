@@ -25,10 +25,12 @@ from contracts.errors import ConfigError
 from contracts.ports import Captured, Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.text import cut
-from tool_adapters.agents.ahead import Ahead, Launch, only, unused
+from tool_adapters.agents.abilities import able
+from tool_adapters.agents.ahead import Ahead, Launch, only
+from tool_adapters.agents.auth import key_auth, key_name
 from tool_adapters.agents.binary import find_binary, version_beside
 from tool_adapters.agents.classify import Failure, classify, ended_badly
-from tool_adapters.agents.credentials import Credential, pi_credential, pi_key_name
+from tool_adapters.agents.credentials import PI_KEYS, Credential, pi_credential
 from tool_adapters.agents.launch import (
     REPLY_CAP,
     TEXT_CAP,
@@ -67,6 +69,7 @@ class Pi:
     kind = program = "pi"
     dialect_kind: Literal["merge"] = "merge"
     native_reasoning = False
+    explores, prespawns = ("none", "delegate"), True
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.dialect = settings, settings.dialect
@@ -88,19 +91,19 @@ class Pi:
         options = config.options
         return WIRES.get(str(options.get("api") or options.get("provider") or DEFAULT_PROVIDER), "chat")
 
+    def configured(self) -> list[str]:
+        """See ports.Configured."""
+        key_auth(self.settings, PI_KEYS.get(Target.of(self.settings).provider))
+        return able(self.settings, self)
+
     def preflight(self) -> list[str]:
         """Notices. Raises ConfigError, with the one command that mends it; launches nothing."""
-        settings = self.settings
+        settings, notices = self.settings, self.configured()
         target, cli = Target.of(settings), find_binary(settings, self.program, INSTALL)
         self.profile = self.profile.model_copy(update={"version": version_beside(cli), "model": target.model})
         credential = pi_credential(settings, target.provider)
-        if settings.config.explore == "read-only" or (self.hands and settings.worktree is None):
-            raise ConfigError(
-                f"agent {settings.name}: `explore: {settings.config.explore}` is refused for pi without a sandbox",
-                hint="use explore: none, or delegate",
-            )
         self._node = find_node(settings)
-        return [*credential.notices, *unused(settings)]
+        return [*credential.notices, *notices]
 
     async def ask(self, prompt: Prompt) -> AgentReply:
         """One launch. Never raises for what the process does."""
@@ -182,7 +185,7 @@ class Pi:
     def _hint(self, cls: ReplyClass) -> str:
         if cls is not ReplyClass.AUTH:
             return ""
-        return f"mend the key in {pi_key_name(self.settings, Target.of(self.settings).provider)}"
+        return f"mend the key in {key_name(self.settings, PI_KEYS.get(Target.of(self.settings).provider))}"
 
 
 def unusable(seen: Events) -> Failure | None:

@@ -1,0 +1,78 @@
+"""candidate: one of a task's agents, made to be asked what it needs and never launched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.charter import Charter
+from contracts.ports import Agent, Configured
+from controller.assemble import charter
+from controller.installed import found
+from controller.places import Places
+from controller.taskfile import LoadedTask
+from tool_adapters.agents.delegate import need_bubblewrap
+from tool_adapters.agents.settings import AgentSettings
+from tool_adapters.process import ProcessRunner, child_environment
+from tool_adapters.sandbox import SandboxPlan
+from tool_adapters.sandbox_box import Found
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is known of it as the task has it (`configured`), and on this machine (`preflight`): both return what the
+    user should know, and raise ConfigError for what keeps it from making a step."""
+
+    loaded: LoadedTask
+    agent: Agent
+    delegated: bool
+
+    @classmethod
+    def of(cls, loaded: LoadedTask, law: Charter, scratch: Path) -> Candidate:
+        """The agent of a charter; `scratch` is a folder for what it may write. Raises ConfigError."""
+        name, places = law.agent.name, Places.of(loaded)
+        config = loaded.task.agent_config(name)
+        made: Agent = found("agents", config.kind or name)(
+            AgentSettings(
+                name=name,
+                config=config,
+                dialect=law.dialect,
+                runner=ProcessRunner(scratch / "spool"),
+                home=scratch / "home",
+                cwd=scratch / "empty",
+                environ=os.environ,
+                base_dir=places.base,
+                worktree=places.worktree,
+            )
+        )
+        return cls(loaded, made, config.explore == "delegate")
+
+    def configured(self) -> list[str]:
+        """Looks at nothing but the task, starts nothing."""
+        notices = self.agent.configured() if isinstance(self.agent, Configured) else []
+        if self.delegated and self.loaded.task.sandbox.mode == "none":
+            need_bubblewrap(self.agent.profile.name, None)
+        return notices
+
+    def preflight(self) -> list[str]:
+        """Looks for its program, its credential, its sandbox, too."""
+        self.configured()
+        notices = self.agent.preflight()
+        if self.delegated:
+            need_bubblewrap(self.agent.profile.name, self._sandbox())
+        return notices
+
+    def _sandbox(self) -> Found | None:
+        places, env = Places.of(self.loaded), child_environment({})
+        wanted = self.loaded.task.sandbox
+        return SandboxPlan.of(wanted, places.worktree, places.base, places.runtime, env, os.environ).found
+
+
+def heirs(loaded: LoadedTask, asked: str, scratch: Path) -> Iterator[str]:
+    """What the configuration of the agents says that may have to go on in the place of `asked`. Raises ConfigError for
+    one that never could: that is mended before anything is spent."""
+    for name in dict.fromkeys((loaded.task.agent.use, *loaded.task.agent.fallback)):
+        if name != asked:
+            yield from Candidate.of(loaded, charter(loaded, name), scratch).configured()
