@@ -7,9 +7,10 @@ import sys
 from typing import Any
 
 from tests.bench.report import report
-from tests.bench.skillexec import experiments
+from tests.bench.skillexec import contradiction, experiments, growth, malice, migrating, trouble
 
-NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository")
+NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository",
+         "growth", "shelves", "failure", "timeout", "contradiction", "malice", "migration")  # fmt: skip
 
 
 def measured(names: list[str], quick: bool) -> dict[str, Any]:
@@ -31,8 +32,46 @@ def measured(names: list[str], quick: bool) -> dict[str, Any]:
             | experiments.long((50, 200) if quick else (50, 200, 1000, 5000), experiments.SHELVES)
         ),
         "repository": lambda: experiments.looked_after((20,) if quick else (10, 25, 50, 100), seeds),
+        "growth": lambda: growth.bounded(40 if quick else 200),
+        "shelves": lambda: growth.filled((3,), 100) if quick else growth.filled((3, 10), 600),
+        "failure": lambda: trouble.failing(25 if quick else 100, seeds),
+        "timeout": lambda: trouble.timed_out(25 if quick else 100, seeds),
+        "contradiction": lambda: contradiction.contradictory(20 if quick else 60, seeds),
+        "malice": lambda: malice.malicious(10 if quick else 20, seeds[:1] if quick else seeds),
+        "migration": lambda: migrating.migrated(15 if quick else 60, seeds),
     }
     return {f"{name}: {key}": value for name in names for key, value in makers[name]().items()}
+
+
+LOSES = {
+    "failure: ours, optimistic, trusting",  # the paper's order of merging, kept for comparison
+    "timeout: ours, optimistic",
+    "timeout: ours, staged",  # an action that nobody can look up
+    "contradiction: ours, paper, books to be read",  # a layout that shows no authority
+}
+"""Cells of ours in which a reader can't know all it needs."""
+NONE = {
+    "faults: ours, paper, committed corruption of syntax and type": "no reply of broken syntax or type gets into it",
+    "malice: ours, orders that a rule can tell, in state or world": "no order of a tool's output that a rule can tell",
+    "malice: ours, forged headings": "no line of a tool's output stands where a heading stands",
+    "migration: ours, faults of the audit": "the audit holds over a migration",
+}
+
+
+def bounded(figures: dict[str, Any]) -> dict[str, tuple[str, float]]:
+    """What must hold of these figures. Adds to them, of each cell of ours, what its reader missed."""
+    bounds: dict[str, tuple[str, float]] = {said: (key, 0) for key, said in NONE.items() if key in figures}
+    for key, cell in list(figures.items()):
+        if "ours" in key and isinstance(cell, dict) and "score, strict" in cell and key not in LOSES:
+            score = cell["score, strict"]
+            figures[f"{key}: missed"] = round(1 - (score[0] if isinstance(score, list) else score), 4)
+            bounds[f"{key}: a perfect reader finds all it needs"] = (f"{key}: missed", 0)
+        if "growth exponent, 10 shelves" in key:
+            bounds["ours grows with the horizon alone"] = (key, 1.05)
+        if key.startswith("failure: ours, staged"):
+            figures[f"{key}: false"] = cell["prompts with a false state"]
+            bounds[f"{key}: no failed action in the state"] = (f"{key}: false", 0)
+    return bounds
 
 
 def main() -> int:
@@ -41,15 +80,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=NAMES, help="an experiment; may be given again")
     asked = parser.parse_args()
     figures = measured(asked.only or list(NAMES), asked.quick)
-    bounds: dict[str, tuple[str, float]] = {}
-    for key, cell in list(figures.items()):
-        if isinstance(cell, dict) and "ours" in key and "score, strict" in cell:
-            figures[f"{key}: missed"] = round(1 - cell["score, strict"][0], 4)
-            bounds[f"{key}: a perfect reader finds all it needs"] = (f"{key}: missed", 0)
-        if key == "faults: ours, paper, committed corruption of syntax and type":
-            bounds["no reply of broken syntax or type gets into our state"] = (key, 0)
-        if "growth exponent, 10 shelves" in key:
-            bounds["ours grows with the horizon alone"] = (key, 1.05)
+    bounds = bounded(figures)
     return report(
         "skillexec", len(experiments.SEEDS[:2] if asked.quick else experiments.SEEDS), figures, bounds
     )

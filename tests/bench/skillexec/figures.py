@@ -76,6 +76,20 @@ def told(episodes: Sequence[Sized]) -> dict[str, object]:
     return found
 
 
+def judged(episodes: Sequence[Outcome]) -> dict[str, object]:
+    """How episodes went, without what they cost."""
+    return {
+        "score, strict": over(each.score() for each in episodes),
+        "score, lenient": over(each.score(strict=False) for each in episodes),
+        "rejected, unparsed, retried": [
+            sum(each.rejected for each in episodes),
+            sum(each.unparsed for each in episodes),
+            sum(each.retried for each in episodes),
+        ],
+        "first desync": [each.desync for each in episodes],
+    }
+
+
 def exponent(horizons: Sequence[int], totals: Sequence[float]) -> float:
     """The k of total = c · T^k that fits best (least squares of the logarithms)."""
     x, y = [math.log(each) for each in horizons], [math.log(each) for each in totals]
