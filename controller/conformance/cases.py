@@ -17,8 +17,12 @@ from controller.conformance.subject import KEY, LEAK, SECRET, TRANSITION, Subjec
 R = ReplyClass
 NO_REPLY = (R.INVALID, R.MISSING)
 SHORT = 8  # characters: a value of the environment that is no longer says nothing when it is found in a text
-STABLE = "=== SKILL ===\nReply with the transition that is asked for. “Quotes”, \\backslashes, <tags>.\n\n"
-VOLATILE = "=== STATE ===\n/help @/etc/hostname `x` $HOME !ls #note\n\ttabbed\n=== END ===\n"
+# Each part says where it ends: what a CLI appends to it is then told apart.
+END = "=== END ===\n"
+STABLE = (
+    f"=== SKILL ===\nReply with the transition that is asked for. “Quotes”, \\backslashes, <tags>.\n{END}\n"
+)
+VOLATILE = f"=== STATE ===\n/help @/etc/hostname `x` $HOME !ls #note\n\ttabbed\n{END}"
 PROMPT = Prompt(1, STABLE, VOLATILE)
 # More than the 128 KiB that one argument may have, and less than every CLI's own limit.
 LONG = Prompt(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -25,6 +24,7 @@ from contracts.reply import AgentReply, Prompt
 from controller.conformance.failures import UNREACHABLE, failure
 from controller.conformance.loopback import Answer, Gateway, Recorded
 from controller.conformance.subject import Place, Subject
+from controller.conformance.weights import overhead, weigh
 
 # How long a process may take to end after a TERM, and what it left behind to be gone.
 ENDING, SWEPT = 10.0, 5.0
@@ -107,12 +107,7 @@ class Seen:
     @property
     def overhead(self) -> int | None:
         """Bytes of the first request that are neither prompt nor schema."""
-        if self.first is None:
-            return None
-        own = [self.ask.prompt.stable, self.ask.prompt.volatile]
-        told = sum(len(json.dumps(text, ensure_ascii=False).encode()) - 2 for text in own)
-        schema = json.dumps(self.first.schema, ensure_ascii=False, separators=(",", ":"))
-        return len(self.first.body) - told - len(schema.encode())
+        return overhead(weigh(self.first)) if self.first else None
 
 
 class Watching:

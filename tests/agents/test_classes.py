@@ -208,6 +208,8 @@ def test_real(each: Told, tmp_path: Path) -> None:
         agent.preflight()
         reply = ask(agent)
     assert reply.cls is each.cls, reply
+    # What the program says by itself, without having asked its model, would prove nothing of the model's side.
+    assert gateway.asked if gateway else each.cls is ReplyClass.UNAVAILABLE, "nobody was asked"
     if each.cls is ReplyClass.LIMIT_WITH_RESET:
         resets = each.real.get("resets", "2026-11-30T12:00:00Z")
         assert reply.not_before == datetime.fromisoformat(resets).timestamp()

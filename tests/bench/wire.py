@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from controller.conformance.weights import PROMPT, SCHEMA, Weight, overhead, weigh
 from tests.bench.report import report, say, spread
 from tests.bench.tokens import NAMES, tokens
 from tests.gateway import Gateway, Recorded, Script
@@ -19,7 +20,6 @@ from tests.wire.plain import plain
 from tests.wire.prefix import SLACK, again, excess, stable
 from tests.wire.runs import dateutil, views
 from tests.wire.ways import WAYS, Way
-from tests.wire.weights import PROMPT, SCHEMA, Weight, overhead, weigh
 
 STEPS = 20
 TASKS = {"dateutil": dateutil, "views": views}

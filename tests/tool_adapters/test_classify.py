@@ -1,5 +1,4 @@
-"""What a classifier does whatever is said (the wordings: tests/agents/fixtures/classes), when limits end, and how a
-process ends by itself."""
+"""What a classifier does whatever is said (what that means: tests/agents/meanings.py), and when limits end."""
 
 from __future__ import annotations
 
@@ -10,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.ports import Captured, Ran
 from contracts.reply import ReplyClass
-from tool_adapters.agents.classify import Signals, classify, ended_badly
+from tool_adapters.agents.classify import Signals, classify
 from tool_adapters.agents.resets import reset_time
 
 NOW = datetime(2026, 11, 30, 8, 40, tzinfo=UTC).timestamp()
@@ -99,28 +97,3 @@ def test_a_clock_time_is_the_next_such_moment(now: int, zone: str, minute: int) 
 def test_year_turns() -> None:
     new_year = datetime(2026, 12, 31, 23, 0, tzinfo=UTC).timestamp()
     assert reset_time("resets Jan 1, 1am (UTC)", new_year) == pytest.approx(new_year + 7200)
-
-
-@pytest.mark.parametrize(
-    ("ran", "expected"),
-    [
-        (Ran(None, missing="claude", refused="the program 'claude' was not found"), ReplyClass.MISCONFIGURED),
-        (Ran(None, refused="argument list too long (E2BIG): …"), ReplyClass.MISCONFIGURED),
-        (Ran(None, timed_out=True), ReplyClass.HANG),
-        (Ran(None, idle=True, out=Captured(b"half", 4)), ReplyClass.HANG),
-        (Ran(None, flooded=True, out=Captured(b"x", 10**8)), ReplyClass.CRASHED),
-        (Ran(137, signal=9), ReplyClass.KILLED),
-        (Ran(143), ReplyClass.KILLED),
-        (Ran(139, signal=11), ReplyClass.CRASHED),
-        (Ran(134), ReplyClass.CRASHED),
-        (Ran(134, out=Captured(b"{}", 2)), None),
-        (Ran(1), ReplyClass.CRASHED),
-        (Ran(0), ReplyClass.MISSING),
-        (Ran(0, out=Captured(b"{}", 2)), None),
-        (Ran(1, err=Captured(b"Error", 5)), None),
-        (Ran(None, settled=True, out=Captured(b"{}", 2)), None),
-    ],
-)
-def test_end_of_a_process(ran: Ran, expected: ReplyClass | None) -> None:
-    found = ended_badly(ran, "agent", 600, 120)
-    assert (found.cls if found else None) == expected

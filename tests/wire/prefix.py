@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
+from controller.conformance.weights import dump, inside, weigh
 from tests.gateway import Recorded
-from tests.wire.weights import dump, inside, weigh
 
 MOVING = ("authorities", "views", "correction", "observation")
 SLACK = 0.05

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from controller.conformance.weights import overhead, weigh
 from tests.agents.binaries import ROOT
 from tests.gateway import Recorded
 from tests.wire.prefix import SLACK, excess, stable
 from tests.wire.runs import tidy
 from tests.wire.ways import WAYS
-from tests.wire.weights import overhead, weigh
 
 
 def changed(request: Recorded, old: bytes, new: bytes) -> Recorded:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from controller.conformance.cases import STABLE, VOLATILE
 from controller.conformance.loopback.recorded import record
+from controller.conformance.weights import dump, inside, overhead, weigh
 from tests.gateway import Recorded
 from tests.wire.prefix import SLACK, allowed, beyond, excess, reads, stable
-from tests.wire.weights import dump, overhead, weigh
 
 Json = dict[str, Any]
 PATHS = {"anthropic": "/v1/messages", "responses": "/v1/responses", "chat": "/v1/chat/completions"}
@@ -95,6 +96,14 @@ def test_what_a_cli_appends_to_our_text_is_its_own() -> None:
     added = "\n\n<cwd>\n/somewhere\n</cwd>"
     with_folder = sent("chat", (stable_text + added, volatile))
     assert overhead(weigh(with_folder)) == overhead(weigh(sent("chat"))) + len(dump(added)) - 2
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_what_is_appended_to_the_prompt_of_the_suite_for_installed_versions_is_seen(api: str) -> None:
+    stable_text, volatile, added = STABLE.strip(), VOLATILE.strip(), "\nYou are in /somewhere."
+    plain = overhead(weigh(sent(api, (stable_text, volatile))))
+    for texts in ((stable_text + added, volatile), (stable_text, volatile + added)):
+        assert overhead(weigh(sent(api, texts))) == plain + inside(added)
 
 
 @pytest.mark.parametrize("api", PATHS)

@@ -96,6 +96,7 @@ KINDS: Mapping[str, ReplyClass] = MappingProxyType(
         "exceed_context_size_error": R.CONTEXT_TOO_LONG,
         "insufficient_quota": R.LIMIT_PERMANENT,
         "billing_hard_limit_reached": R.LIMIT_PERMANENT,
+        "usage_not_included": R.LIMIT_PERMANENT,
         "invalid_api_key": R.AUTH,
         "account_deactivated": R.AUTH,
         "model_not_found": R.MISCONFIGURED,
@@ -114,7 +115,7 @@ VAGUE_KINDS: Mapping[str, ReplyClass] = MappingProxyType(
     {"permission_error": R.AUTH, "invalid_request_error": R.MISCONFIGURED, "api_error": R.TRANSIENT}
 )
 VAGUE_STATUS: Mapping[int, ReplyClass] = MappingProxyType(
-    {400: R.MISCONFIGURED, 402: R.LIMIT_PERMANENT, 403: R.AUTH, 422: R.MISCONFIGURED, 429: R.TRANSIENT}
+    {400: R.MISCONFIGURED, 402: R.LIMIT_PERMANENT, 403: R.AUTH, 422: R.MISCONFIGURED}
 )
 
 
@@ -140,7 +141,7 @@ WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
             r"invalid schema",
             r"json[_ -]?schema is (not|invalid)",
             r"input_schema",
-            r"output schema file .* is not valid json",
+            r"output schema file .+ is not valid json",
             r"grammar .*too (large|complex)",
             r"failed to (parse|compile) grammar",
             r"schema is too (large|complex)",

@@ -15,9 +15,7 @@ from tool_adapters.agents.resets import DAY, reset_time
 # The longest limit of a plan is a week. What comes back later than that is for a person to decide.
 LONGEST_WAIT = 8 * DAY
 # Typed words that say "some limit"; which one, the words of the channel must tell.
-LIMIT_KINDS = frozenset(
-    {"rate_limit_error", "rate_limit", "rate_limit_exceeded", "usage_limit_reached", "usage_not_included"}
-)
+LIMIT_KINDS = frozenset({"rate_limit_error", "rate_limit", "rate_limit_exceeded"})
 PLAN_KIND = "usage_limit_reached"
 
 PAYS = "Whoever pays for the account can lift it, by adding credit"
@@ -47,7 +45,7 @@ PERMANENT = (
     (
         _any(
             r"\bspend(ing)? (limit|cap)\b",
-            r"\bmonthly (usage |spend )?limit",
+            r"\bmonthly (usage )?limit",
             r"group budget",
             r"disabled by your admin",
             r"service is disabled for your org",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contracts.sections import sections
-from tests.gateway import Recorded
+from controller.conformance.loopback import Recorded
 
 Json = dict[str, Any]
 PROMPT = (
@@ -46,8 +46,8 @@ def weigh(request: Recorded) -> dict[str, Weight]:
     """Weights by name: the sections of the prompt in order, `schema`, and `+FIELD` for each field of the body less
     what it holds of these two. `+json` is the last brace, and what a longer spelling of the JSON takes."""
     ours: list[str] = []
-    schemas: list[Any] = []
-    hollow = {name: _hollow(value, ours, schemas) for name, value in request.parsed.items()}
+    schemas: list[Json] = []
+    hollow = {name: _hollow(value, request.schema, ours, schemas) for name, value in request.parsed.items()}
     found: dict[str, Weight] = {}
     for part in (part for text in ours for part in sections(text)):
         known = found.get(part.name, Weight(0))
@@ -76,8 +76,8 @@ def dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _hollow(value: Any, ours: list[str], schemas: list[Any]) -> Any:
-    """`value` without what we gave, which goes to the two lists: texts by their headings, schemas by their keys."""
+def _hollow(value: Any, schema: Json, ours: list[str], schemas: list[Json]) -> Any:
+    """`value` without what we gave, which goes to the two lists: texts by their headings, and each copy of `schema`."""
     if isinstance(value, str):
         heading = _OURS.search(value)
         if heading is None:
@@ -87,18 +87,13 @@ def _hollow(value: Any, ours: list[str], schemas: list[Any]) -> Any:
         ours.append(value[heading.start() : end])
         return value[: heading.start()] + value[end:]
     if isinstance(value, list):
-        return [_hollow(each, ours, schemas) for each in value]
+        return [_hollow(each, schema, ours, schemas) for each in value]
     if not isinstance(value, dict):
         return value
-    answers = value.get("name") in ("StructuredOutput", "skill_state_transition", "codex_output_schema")
-    kept = {}
-    for name, each in value.items():
-        if answers and name in ("input_schema", "parameters", "schema") and isinstance(each, dict):
-            schemas.append(each)
-            kept[name] = {}
-        else:
-            kept[name] = _hollow(each, ours, schemas)
-    return kept
+    if schema and value == schema:
+        schemas.append(value)
+        return {}
+    return {name: _hollow(each, schema, ours, schemas) for name, each in value.items()}
 
 
 def _read(field: str, value: Any) -> str:
