@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller.conformance.weights import dump
 from tests.gateway import Recorded
-from tests.wire.weights import dump
 
 SPOKEN = ("system", "instructions", "messages", "input")
 HELD = ("text", "content", "output", "tool_calls", "function")

@@ -14,6 +14,7 @@ import pytest
 
 from contracts.ports import Ran
 from controller.conformance.loopback.recorded import record
+from controller.conformance.weights import dump
 from tests.bench.conversation.__main__ import HORIZONS, WAYS
 from tests.bench.conversation.clis import KINDS, Keeping
 from tests.bench.conversation.figures import CACHED, TOKENS, cell, compared, judged, overtaken
@@ -25,7 +26,6 @@ from tests.bench.skillexec.play import play
 from tests.bench.skillexec.readers import Perfect
 from tests.bench.tokens import tokens
 from tests.gateway import Recorded, Text
-from tests.wire.weights import dump
 
 Json = dict[str, Any]
 CALL = {"thought": "so", "action": "Wait"}
@@ -211,11 +211,11 @@ def test_only_the_words_about_the_session_are_changed(cli: str, argv: str, secon
 @pytest.mark.binaries
 @pytest.mark.parametrize("cli", KINDS)
 def test_with_the_real_cli(cli: str, tmp_path: Path) -> None:
-    listed = warehouse.events(42, 5)
+    listed = warehouse.events(42, 3)
     runs = {way: play(tmp_path / str(at), cli, listed) for at, (way, play) in enumerate(WAYS.items())}
-    cells = {way: cell(run, 5) for way, run in runs.items()}
+    cells = {way: cell(run, 3) for way, run in runs.items()}
     assert {way: (found["score"], found["requests"]) for way, found in cells.items()} == dict.fromkeys(
-        WAYS, (1, 5)
+        WAYS, (1, 3)
     )
     for way in ("default", "lean"):  # each request begins with all of the one before
         texts = [said(request) for request in runs[way].requests]
