@@ -11,6 +11,8 @@ from contracts.submitted import Submitted
 
 LOST = "launch lost: charged as reserved"  # the verdict on a launch that no reply was recorded of
 
+AHEAD = "ahead"  # among the durations of an audit row: AgentReply.ahead
+
 
 class ReplyClass(StrEnum):
     """How a launch ended. `contracts.reply_rules` says what each means for the run."""
@@ -91,6 +93,8 @@ class AgentReply(Frozen):
                 tools of its own asks as often as it likes). took in seconds.
     submitted   what it changed by itself, of an agent with `explore: delegate`.
     notices     what the user should know of how it was started.
+    ahead       seconds that its process, started ahead, had waited for its prompt; 0 of one that was started for it
+                although the next one is started ahead; None of an agent none of whose processes is.
     """
 
     cls: ReplyClass
@@ -102,6 +106,7 @@ class AgentReply(Frozen):
     requests: int | None = None
     survivors: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    ahead: float | None = None
     took: float = 0.0
     submitted: Submitted | None = None
 

@@ -15,7 +15,7 @@ from contracts.reply import ReplyClass
 
 FORM = 'Reply with one JSON object: {"state_patch": …, "action": {"tool": …, "args": …}} and nothing else'
 TRIES = 3
-REST = 900.0
+A_REST = 900.0  # seconds, where nobody says how long
 
 
 class Does(StrEnum):
@@ -42,7 +42,7 @@ class Cooldown(StrEnum):
 
     NEVER = "–"
     RESET = "until the reset"
-    REST = "15 minutes"
+    REST = f"{A_REST / 60:g} minutes"
     RUN = "the rest of the run"
 
 
@@ -68,7 +68,7 @@ class Rule:
             case Cooldown.RESET:
                 return reset
             case Cooldown.REST:
-                return now + REST
+                return now + A_REST
             case _:
                 return None
 
@@ -101,7 +101,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             Outcome.waiting,
             Cooldown.RESET,
             Charged.REFUSED,
-            pause=900.0,
+            pause=A_REST,
         ),
         ReplyClass.LIMIT_PERMANENT: Rule(
             "a cap that somebody set, or an account without money",

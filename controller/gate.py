@@ -19,7 +19,7 @@ from contracts.outcomes import Outcome
 from contracts.queue import Entry
 from contracts.readings import Readings
 from contracts.record import RunRecord
-from contracts.reply import Reply
+from contracts.reply import AHEAD, Reply
 from contracts.reply_rules import FORM, RULES, Does
 from contracts.reported import reported
 from contracts.secret_scan import args_refused, edits_refused, state_refused
@@ -71,16 +71,17 @@ def gate(record: RunRecord, seen: Readings, fresh: Readings, reply: Reply | Entr
     )
     if isinstance(verdict, Reject) and verdict.code in UNKEPT:
         transition = None
+    raw, waited = reply.raw, {} if reply.raw.ahead is None else {AHEAD: reply.raw.ahead}
     told = Gated(
         verdict=verdict,
         launch=facts(record, reply, task),
         transition=transition,
-        reply_text=reply.raw.text,
-        class_=str(reply.raw.cls),
+        reply_text=raw.text,
+        class_=str(raw.cls),
         seen=seen,
         fresh=fresh,
         counts=seen.counts,
-        took={"launch": reply.raw.took, "refresh": seen.took + fresh.took},
+        took={"launch": raw.took, "refresh": seen.took + fresh.took} | waited,
         at=fresh.at,
     )
     return conceal(told, record.state, task.schema.secrets, task.redactor)

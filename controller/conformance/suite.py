@@ -111,11 +111,14 @@ class _Launches:
         return found
 
     def _limit(self, ask: Ask) -> float:
-        """A deadline that is waited for is a few times what a launch takes here."""
-        took = max(
-            (seen.took for _, seen in self._seen if seen.ask.end == "itself"), default=self._patience / 4
-        )
-        return min(self._patience, 3 * took + 3) if ask.end == "deadline" else self._patience
+        """A deadline that is waited for is a few times what a launch takes here: one whose answer is right, where none
+        has shown that yet."""
+        if ask.end != "deadline":
+            return self._patience
+        if not any(seen.ask.end == "itself" for _, seen in self._seen):
+            self.seen(Ask(self._subject.reply, ask.prompt))
+        took = max(seen.took for _, seen in self._seen if seen.ask.end == "itself")
+        return min(self._patience, 3 * took + 3)
 
 
 def _row(case: Case, subject: Subject, launches: _Launches, expected: JsonObject | None) -> Row:

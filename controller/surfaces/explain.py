@@ -10,6 +10,7 @@ from contracts.base import JsonObject
 from contracts.errors import ConfigError, ControllerError
 from contracts.ports import Artifacts, Gone
 from contracts.record import AuditRow, RunRecord
+from contracts.reply import AHEAD
 from controller.audit import patched
 from controller.record_store import artifacts_of
 from controller.surfaces.changes import repository
@@ -107,7 +108,7 @@ def _text(record: RunRecord, step: int, told: list[JsonObject], half: JsonObject
 
 def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
     row: JsonObject = each["row"]
-    lines = ["", f"--- {row['kind']} at {clock(row['at'])}"]
+    lines, took = ["", f"--- {row['kind']} at {clock(row['at'])}"], dict(row.get("durations", {}))
     if row.get("agent"):
         usage = row.get("usage") or {}
         charged = row.get("charged") or {}
@@ -118,6 +119,8 @@ def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
             f"agent {row['agent']} {row.get('model') or ''} ({row.get('credential')}): "
             f"{usage.get('input') or 'unknown'} tokens in, {usage.get('output') or 'unknown'} out, {price}"
         )
+        if (waited := took.pop(AHEAD, None)) is not None:
+            lines.append(f"process: {_started(waited)}")
         for name in ("prompt", "reply"):
             if name not in shown:
                 lines += _kept_lines(name, each, row)
@@ -137,11 +140,17 @@ def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
         lines.append(f"person: {word}")
     if row.get("extra"):
         lines += ["more:", _json(row["extra"])]
-    if row.get("durations"):
-        lines.append("took: " + ", ".join(f"{verb} {duration(s)}" for verb, s in row["durations"].items()))
+    if took:
+        lines.append("took: " + ", ".join(f"{verb} {duration(s)}" for verb, s in took.items()))
     if each["diff"]:
         lines += ["diff:", each["diff"].rstrip("\n")]
     return lines
+
+
+def _started(waited: float) -> str:
+    if not waited:
+        return "started for this prompt, as none waited for it"
+    return f"started ahead, {duration(waited)} before its prompt"
 
 
 def _kept_lines(name: str, each: JsonObject, row: JsonObject) -> list[str]:

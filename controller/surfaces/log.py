@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from contracts.record import AuditRow
-from contracts.reply import LOST
+from contracts.reply import AHEAD, LOST
 from controller.surfaces.locate import load, newest, open_existing, rows, wait_for
 from controller.surfaces.words import clock, plain
 
@@ -60,4 +60,6 @@ def line(row: AuditRow) -> str:
     if row.agent:
         tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
         parts.append(f"{row.agent}" + (f" {tokens:,} tokens" if tokens else ""))
+    if row.durations.get(AHEAD):
+        parts.append("started ahead")
     return "  ".join(part for part in parts if part.strip())

@@ -14,7 +14,9 @@ import pytest
 from contracts.base import JsonObject
 from contracts.outcomes import Outcome
 from contracts.queue import Decision
-from contracts.reply import AgentReply, Prompt, ReplyClass
+from contracts.reply import AgentReply, Prompt, ReplyClass, Usage
+from controller.surfaces.explain import explain
+from controller.surfaces.log import log
 from tests.agents.binaries import installed
 from tests.agents.ways import some
 from tests.controller.test_queue import A, B, made, store
@@ -84,6 +86,28 @@ def test_none_waits_while_the_run_does(tmp_path: Path, monkeypatch: pytest.Monke
 
     assert go(tidy, [limited, A, B, finishes()], patience=60.0).outcome is Outcome.completed
     assert found == [1, 4, 4], "in the wait, when it is over, and at the end"
+
+
+def test_log_and_explain_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tidy = made(tmp_path, "{}")
+    usage = Usage(input=1, cached=0, output=1, usd_micro=1)
+
+    def reply(value: JsonObject, ahead: float | None) -> AgentReply:
+        return AgentReply(cls=ReplyClass.OK, value=value, usage=usage, ahead=ahead)
+
+    assert go(tidy, [reply(A, None), reply(B, 0.0), reply(finishes(), 3.25)]).outcome is Outcome.completed
+    assert log(tidy.file, None, as_json=False, verify=False) == 0
+    steps = [line for line in capsys.readouterr().out.splitlines() if "  step     " in line]
+    assert [line.endswith("started ahead") for line in steps] == [False, False, True]
+    told = {
+        1: "",
+        2: "process: started for this prompt",
+        3: "process: started ahead, 3.2 s before its prompt",
+    }
+    for step, said in told.items():
+        assert explain(tidy.file, step, None, as_json=False) == 0
+        out = capsys.readouterr().out
+        assert said in out and ("process: " in out) == bool(said) and "took: launch" in out
 
 
 def whole(world: World, victims: Victims) -> Whole:

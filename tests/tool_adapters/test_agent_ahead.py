@@ -243,8 +243,8 @@ def test_a_recorded_end_is_judged_as_ever(case: str, kind: str, tmp_path: Path) 
         return [*replies, await agent.ask(PROMPT)]
 
     ahead, cold = with_agent(agent, then)
-    assert ahead.notices == ()
-    differs = {"took", "survivors"}
+    assert ahead.notices == () and ahead.ahead and cold.ahead == 0.0
+    differs = {"took", "survivors", "ahead"}
     assert ahead.model_dump(exclude=differs) == cold.model_dump(exclude=differs)
 
 
@@ -267,6 +267,7 @@ def test_what_it_does_before_its_prompt(early: str, kind: str, tmp_path: Path) -
     replies = with_agent(agent, lambda agent: asked(agent, 3))
     assert [each.cls for each in replies] == [R.OK] * 3
     assert [bool(each.notices) for each in replies] == [False, early != "nothing", False]
+    assert [bool(each.ahead) for each in replies] == [False, early == "nothing", True]
     assert (tmp_path / "starts").read_text().count("start") == (4 if early == "nothing" else 5)
 
 
@@ -279,7 +280,7 @@ def test_without_it_nothing_is_started_ahead(tmp_path: Path) -> None:
     agent = Claude(settings(tmp_path, "claude", cli=Player(tmp_path).path))
 
     async def then() -> None:
-        await agent.ask(PROMPT)
+        assert (await agent.ask(PROMPT)).ahead is None
         assert ours() == []
 
     anyio.run(then)

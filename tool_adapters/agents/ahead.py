@@ -4,6 +4,7 @@ one prompt or is ended; whatever becomes of it before that costs nothing, and a 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from contracts.ports import Ran
-from contracts.reply import ReplyClass
+from contracts.reply import AgentReply, ReplyClass
 from contracts.reply_rules import RULES, Does
 from contracts.spares import Spare
 from tool_adapters.agents.launch import REPLY_CAP, Folders, settled, start
@@ -45,15 +46,15 @@ def only(kind: str) -> Callable[[bytes], bool]:
 
 class Ahead:
     """Starts the processes of one agent, ahead where its task says `prespawn`. `early` judges what a process printed
-    before its prompt: False, and it is not used. `said` holds what the last launch is to be told of."""
+    before its prompt: False, and it is not used."""
 
     def __init__(
         self, settings: AgentSettings, early: Callable[[bytes], bool] = lambda data: not data
     ) -> None:
         self._settings, self._early = settings, early
-        self._waiting: tuple[Launch, Spare] | None = None
+        self._waiting: tuple[Launch, Spare, float] | None = None
+        self._said, self._waited = tuple[str, ...](), 0.0
         self.folders = Folders(settings)
-        self.said: tuple[str, ...] = ()
 
     async def run(
         self,
@@ -65,8 +66,10 @@ class Ahead:
         cap: int = REPLY_CAP,
     ) -> Ran:
         """As `launch.start`, by the process that waits where it was started as `launch` says."""
-        (known, spare), self._waiting, self.said = self._waiting or (None, None), None, ()
+        (known, spare, began), self._waiting = self._waiting or (None, None, 0.0), None
+        self._said, self._waited = (), 0.0
         if spare is not None and known == launch:
+            waited = time.monotonic() - began
             ran = await spare.feed(
                 stdin.encode("utf-8", "replace"),
                 timeout=self._settings.config.timeout,
@@ -75,8 +78,9 @@ class Ahead:
                 early=self._early,
             )
             if ran is not None:
+                self._waited = waited
                 return ran
-            self.said = ("the process started ahead could not be used: another one was started",)
+            self._said = ("the process started ahead could not be used: another one was started",)
         elif spare is not None:
             await spare.end()
         self.folders.make()
@@ -91,6 +95,11 @@ class Ahead:
             cap=cap,
         )
 
+    def told(self, reply: AgentReply) -> AgentReply:
+        """The reply of the last launch, with what there is to say of how its process was started."""
+        waited = self._waited if self._settings.starts_ahead else None
+        return reply.model_copy(update={"notices": self._said, "ahead": waited})
+
     async def prepare(self, launch: Launch, after: ReplyClass, cap: int = REPLY_CAP) -> None:
         """Starts the next one, where a launch is likely to follow a reply of this class."""
         spawner = self._settings.ahead
@@ -103,7 +112,7 @@ class Ahead:
             )
         except (OSError, RuntimeError):  # no room, no thread: the reply is paid for, the next launch says it
             return
-        self._waiting = launch, spare
+        self._waiting = launch, spare, time.monotonic()
 
     async def end(self) -> None:
         """Ends the process that waits."""

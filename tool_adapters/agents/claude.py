@@ -159,7 +159,7 @@ class Claude:
         )
         reply = self._read(ran, credential)
         await self._ahead.prepare(launch, reply.cls)
-        return reply.model_copy(update={"notices": self._ahead.said})
+        return self._ahead.told(reply)
 
     async def close(self) -> None:
         """Ends the process that waits."""

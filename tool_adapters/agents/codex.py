@@ -137,7 +137,7 @@ class Codex:
                     await anyio.to_thread.run_sync(login.take_back)
         reply = self._read(ran, credential)
         await self._ahead.prepare(launch, reply.cls)
-        return reply.model_copy(update={"notices": self._ahead.said})
+        return self._ahead.told(reply)
 
     async def close(self) -> None:
         """Ends the process that waits."""

@@ -133,7 +133,7 @@ class Pi:
             ran = await self._ahead.run(launch, prompt.volatile, final=is_final, cap=OUTPUT_CAP)
         reply = self._read(ran, credential)
         await self._ahead.prepare(launch, reply.cls, OUTPUT_CAP)
-        return reply.model_copy(update={"notices": self._ahead.said})
+        return self._ahead.told(reply)
 
     async def close(self) -> None:
         """Ends the process that waits."""
