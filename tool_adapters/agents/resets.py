@@ -14,37 +14,33 @@ LONGEST = 400 * DAY
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY}
 _AMOUNT = (
-    r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
+    r"\d+(?:\.\d+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
 )
 _WITHIN = re.compile(
-    rf"(?:try again|retry|available(?: again)?|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT}[\s,and]*)+)",
+    rf"(?:try again|retry|available(?: again)?|reset\w*|regain access) (?:in|after) ((?:{_AMOUNT},? ?(?:and )?)+)",
     re.I,
 )
-_RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?\s*[:=]?\s*(\d+)\b", re.I)
+_RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?[:=]? ?(\d+)\b", re.I)
 _PART = re.compile(_AMOUNT, re.I)
-_EPOCH = re.compile(
-    r"(?:\||resets?_?(?:at)?[\"']?\s*[:=]?\s*|until\s+|reset at\s+)(1\d{9}|1\d{12})(?!\d)", re.I
-)
+_EPOCH = re.compile(r"(?:\||resets?(?:[_ ]?at)?[\"']?[:=]? ?|until )(1\d{9}|1\d{12})(?!\d)", re.I)
 _ISO = re.compile(
-    r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T|\s+at\s+|\s+)(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?"
-    r"\s*(?:(Z|UTC)|([+-]\d\d):?(\d\d))?"
+    r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T| at | )(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?"
+    r" ?(?:(Z|UTC)|([+-]\d\d):?(\d\d))?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_LEAD = r"(?:resets?|reset at|resets at|resets on|try again|available again|regain access)(?:\s+(?:at|on))?"
-_DATE = (
-    rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>20\d\d))?"
-)
+_LEAD = r"(?:resets?|try again|available again|regain access)(?: (?:at|on))?"
+_DATE = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>20\d\d))?"
 _TIME = (
-    r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\b\.?"
+    r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>[ap])\.?m\b\.?"
     r"|(?P<hour24>[01]?\d|2[0-3]):(?P<minute24>[0-5]\d)(?!\d))"
 )
-_ZONE = r"(?:\s*\((?P<zone>[A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?"
-_CLOCK = re.compile(rf"{_LEAD}\s+(?:(?:{_DATE})(?:,|\s+at)?\s+)?{_TIME}{_ZONE}", re.I)
-_ON_DATE = re.compile(rf"{_LEAD}\s+{_DATE}{_ZONE}", re.I)
+_ZONE = r"(?: ?\((?P<zone>[a-z]+(?:/[a-z_+\-0-9]+)*)\))?"
+_CLOCK = re.compile(rf"{_LEAD} (?:{_DATE}(?:,| at)? )?{_TIME}{_ZONE}", re.I)
+_ON_DATE = re.compile(rf"{_LEAD} {_DATE}{_ZONE}", re.I)
 
 
 def reset_time(text: str, now: float, zone: tzinfo = UTC) -> float | None:
-    """UTC epoch seconds at which `text` says that the limit ends, or None.
+    """UTC epoch seconds at which `text`, one line with single spaces, says that the limit ends, or None.
 
     Clock times without a zone of their own are read in `zone` (the child's TZ). Known forms: an epoch after a
     bar (`limit reached|1736722800`), `in 5 days 3 hours`, `retry-after: 30`, an ISO date, `resets 3pm
@@ -110,7 +106,7 @@ def _clock(text: str, now: float, zone: tzinfo) -> float | None:
         if not part["month"]:
             found = _ahead(today, at, where, now)
             return found if found > now - JUST_PASSED else _ahead(today + timedelta(days=1), at, where, now)
-        month = _MONTHS.index(part["month"].lower()[:3]) + 1
+        month = _MONTHS.index(part["month"].lower()) + 1
         day = date(int(part["year"] or today.year), month, int(part["day"]))
         found = _ahead(day, at, where, now)
         if not part["year"] and found < now - DAY:
