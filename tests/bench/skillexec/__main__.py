@@ -6,8 +6,10 @@ import argparse
 import sys
 from typing import Any
 
+from contracts.errors import ConfigError
 from tests.bench.report import report
-from tests.bench.skillexec import contradiction, experiments, growth, malice, migrating, trouble
+from tests.bench.skillexec import contradiction, experiments, growth, malice, migrating, modelled, trouble
+from tests.bench.skillexec.models import NoReply
 
 NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository",
          "growth", "shelves", "failure", "timeout", "contradiction", "malice", "migration")  # fmt: skip
@@ -78,7 +80,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two seeds, short horizons")
     parser.add_argument("--only", action="append", choices=NAMES, help="an experiment; may be given again")
+    modelled.options(parser)
     asked = parser.parse_args()
+    if asked.reader and asked.replay:
+        parser.error("--replay asks nobody: leave --reader out")
+    if asked.record and not asked.reader:
+        parser.error("--record needs --reader: whose replies?")
+    if asked.reader or asked.replay:
+        try:
+            return report("skillexec", asked.seeds, modelled.asked_for(asked), {})
+        except (NoReply, ConfigError) as error:
+            print(f"scripts/bench skillexec: {error}", file=sys.stderr)
+            return 2
     figures = measured(asked.only or list(NAMES), asked.quick)
     bounds = bounded(figures)
     return report(

@@ -93,6 +93,14 @@ class Outcome:
         if self.desync is None and not self.world.right():
             self.desync = at
 
+    def abandoned(self) -> None:
+        """Nothing more is answered."""
+        missing = len(self.world.events) - len(self.strict)
+        if self.desync is None:
+            self.desync = len(self.strict)
+        self.strict += [False] * missing
+        self.lenient += [False] * missing
+
     def score(self, strict: bool = True) -> float:
         """The share of actionable events that were answered as the rules ask."""
         good = self.strict if strict else self.lenient

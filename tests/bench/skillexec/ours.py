@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Block, Probed
 from contracts.charter import Charter
@@ -166,7 +167,7 @@ class Answering:
         return []
 
     async def ask(self, prompt: Prompt) -> AgentReply:
-        turn = Turn(prompt.text, self._reader.reply(prompt.text))
+        turn = Turn(prompt.text, await anyio.to_thread.run_sync(self._reader.reply, prompt.text))
         self._events.turns.append(turn)
         try:
             value = json.loads(turn.reply)
@@ -249,9 +250,9 @@ async def begun(rig: Rig, events: Events) -> str:
 class Halted(RuntimeError):
     """The run ended before the episode did. `cause`: of its halt. `at`: the event that was not answered."""
 
-    def __init__(self, at: int, record: RunRecord) -> None:
+    def __init__(self, at: int, record: RunRecord, outcome: Outcome) -> None:
         super().__init__(f"event {at}: {record.halt}")
-        self.at, self.cause = at, record.halt.cause if record.halt else ""
+        self.at, self.cause, self.outcome = at, record.halt.cause if record.halt else "", outcome
 
 
 async def steps(run: str, rig: Rig, events: Events, outcome: Outcome, until: int) -> None:
@@ -260,7 +261,7 @@ async def steps(run: str, rig: Rig, events: Events, outcome: Outcome, until: int
         calls, at = len(events.turns), events.at
         record = await step(run, rig)
         if record.halt is not None:
-            raise Halted(at, record)
+            raise Halted(at, record, outcome)
         if events.at == at:  # rejected by the gate, or told again: asked again, and counted
             outcome.retried += len(events.turns) - calls
             continue
