@@ -206,7 +206,7 @@ def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> st
         alone = batched and spec.effect in ("none", "outside")
         lines.append(f"- {spec.name}: {spec.summary}" + ("; stands alone" if alone else ""))
         if spec.name == "run":
-            lines += [f"    {_describe_command(name, command)}" for name, command in commands.items()]
+            lines += [f"    {row}" for row in command_lines(commands)]
         elif spec.name == "wait":
             lines += [f"    {row}" for row in said(known_waits(spec.args))]
         elif example := EXAMPLES.get(spec.name) or spec.example:
@@ -214,6 +214,11 @@ def describe(specs: Iterable[ActionSpec], commands: Mapping[str, Command]) -> st
         else:
             lines.append(f"    args schema {canonical(spec.args).decode()}")
     return "\n".join(lines)
+
+
+def command_lines(commands: Mapping[str, Command]) -> list[str]:
+    """A line per command: the arguments of `run` that name it, what it runs, what it must do."""
+    return [_describe_command(name, command) for name, command in commands.items()]
 
 
 def _describe_command(name: str, command: Command) -> str:

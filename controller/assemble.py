@@ -13,6 +13,7 @@ from typing import Any
 
 from contracts.agents import AgentConfig, price_known
 from contracts.base import digest
+from contracts.brief import describe_briefly
 from contracts.charter import Charter
 from contracts.dialects import compile_dialect
 from contracts.errors import ConfigError
@@ -68,6 +69,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
     alone = config.explore == "delegate"
     allowed = delegated(allowed) if alone else allowed
     shown = asked(allowed)
+    tell = describe_briefly if task.layout == "compact" else describe
     dialect = compile_dialect(kind.dialect_kind, schema, shown, reasoning=not kind.native_reasoning)
     return Charter(
         task=task,
@@ -75,7 +77,7 @@ def charter(loaded: LoadedTask, agent_name: str | None = None) -> Charter:
         skill=skill,
         schema=schema,
         specs=allowed,
-        grammar=(RULES if alone else "") + describe(shown, task.actions.commands),
+        grammar=(RULES if alone else "") + tell(shown, task.actions.commands),
         dialect=dialect,
         paths=policy(loaded),
         agent=AgentProfile(

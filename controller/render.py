@@ -36,8 +36,9 @@ from contracts.reply import Prompt
 from contracts.reported import reported
 from contracts.sections import section
 from contracts.telemetry import ValueReading
-from contracts.text import clean, cut, indented, line, share, shown_json, size, standing
+from contracts.text import clean, cut, indented, line, share, size, standing
 from contracts.veil import veiled
+from contracts.words import whole, worded
 from controller.modes import SAID, unconfirmed
 
 HEAD, CORRECTION, DIFF, RESULTS, NOTICE = 512, 2048, 4096, 16384, 512  # bytes; DESIGN: limits
@@ -47,12 +48,13 @@ STALE = PLACES * (PLACE + 2) + 64
 DRIFT = SHOWN * (LINE + 2) + 64
 TITLE, FEW_BLOCKS = 400, 12  # bytes of a block's title; half as many where there are more blocks
 REPEAT_SAID, IDLE_SAID = 3, 12  # from here on the prompt says so
+RUNS_SHORT = 0.8  # from this part of a budget on the layout `compact` tells it
 
 
 def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
     """The prompt of the step after `record.step`. Everything before the state is byte-identical in every step
     of a run. Raises nothing: every part has its bound, and what is cut says so."""
-    paper = task.task.layout == "paper"
+    paper, brief = task.task.layout == "paper", _brief(task)
     stable = [
         ("skill", task.skill.strip()),
         ("intent", in_force(record.intent, task.intent).render().strip()),
@@ -67,9 +69,9 @@ def render(record: RunRecord, seen: Readings, task: Charter) -> Prompt:
         ("observation", _observation(record.observation, task)),
         ("budget", "" if paper else _budget(record, task)),
     ]
-    stable_text = "".join(section(name, text) for name, text in stable)
-    volatile_text = "".join(section(name, text) for name, text in volatile)
-    sizes = tuple((name, size(section(name, text))) for name, text in [*stable, *volatile] if text)
+    stable_text = "".join(section(name, text, brief) for name, text in stable)
+    volatile_text = "".join(section(name, text, brief) for name, text in volatile)
+    sizes = tuple((name, size(section(name, text, brief))) for name, text in [*stable, *volatile] if text)
     return Prompt(
         step=record.step + 1, stable=stable_text, volatile=volatile_text, sections=sizes, at=seen.at
     )
@@ -82,11 +84,13 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     changeable = task.spec("request_change") is not None
     beside = task.task.limits.state + 64 if task.task.commit_mode == "dual" else 0
     schema = task.schema
+    brief = _brief(task)
     aging = STALE + 64 if schema.pointers or any(each.freshness for each in schema.fields.values()) else 0
     parts = {
-        "skill": size(section("skill", task.skill.strip())),
-        "intent": size(section("intent", task.intent.render().strip())) + (GROWTH if changeable else 0),
-        "actions": size(section("actions", _grammar(task))),
+        "skill": size(section("skill", task.skill.strip(), brief)),
+        "intent": size(section("intent", task.intent.render().strip(), brief))
+        + (GROWTH if changeable else 0),
+        "actions": size(section("actions", _grammar(task), brief)),
         "state": min(state_bytes, task.task.limits.state) + 40 * 64 + beside + aging,
         "authorities": GIT + 256 + DRIFT + 128 + CHECK * max(1, len(task.checks)) + readings,
         "views": task.task.limits.view + 1024,
@@ -97,16 +101,24 @@ def worst_case(task: Charter, state_bytes: int) -> dict[str, int]:
     return parts | {"total": sum(parts.values())}
 
 
+def _brief(task: Charter) -> bool:
+    """Whether the layout says only what the step needs, in few words."""
+    return task.task.layout == "compact"
+
+
 def _grammar(task: Charter) -> str:
     think = f"\n{THINK}" if task.dialect.reasoning else ""
     mode = f"\n{SAID[task.task.commit_mode]}".rstrip()
+    if _brief(task):
+        return f"{task.grammar.strip()}\n{BRIEF_REPLY[task.dialect.name].strip()}{mode}{think}"
     return f"{task.grammar.strip()}\n\n{REPLY[task.dialect.name].strip()}{mode}{think}"
 
 
 def _state(record: RunRecord, seen: Readings, task: Charter) -> str:
     now = merge(record.state, reported(task.schema, record.state, seen))
     ordered = task.schema.ordered(veiled(cast(JsonObject, now), task.schema.secrets))
-    lines = [f"{name}: {shown_json(orjson.dumps(value))}" for name, value in ordered.items()]
+    shown = worded if _brief(task) else whole
+    lines = [f"{name}: {shown(value)}" for name, value in ordered.items()]
     if behind := unconfirmed(record, task.schema.secrets):
         told = orjson.dumps(behind).decode()
         lines.append("not confirmed:\n" + _data(told, task.task.limits.state))
@@ -122,10 +134,19 @@ def _state(record: RunRecord, seen: Readings, task: Charter) -> str:
 # ---- authorities -----------------------------------------------------------------------------------------
 def _authorities(record: RunRecord, seen: Readings, task: Charter) -> str:
     parts = [_drift(record), *(_authority(name, item, record, task) for name, item in seen.items.items())]
-    checks = [_check(name, check, record.step) for name, check in record.checks.items()]
-    if checks:
-        parts.append("checks (run when you finish; only they decide what is done)\n" + "\n".join(checks))
+    parts.append(_checks(record, task))
     return "\n".join(part for part in parts if part)
+
+
+def _checks(record: RunRecord, task: Charter) -> str:
+    if not record.checks:
+        return ""
+    if not _brief(task):
+        told = [_check(name, check, record.step) for name, check in record.checks.items()]
+        return "checks (run when you finish; only they decide what is done)\n" + "\n".join(told)
+    green = [name for name, check in record.checks.items() if standing(check.passed, check.why) == "green"]
+    told = [_check(name, each, record.step) for name, each in record.checks.items() if name not in green]
+    return "\n".join(["checks:", *told, *([f" green when last read: {', '.join(green)}"] if green else [])])
 
 
 def _drift(record: RunRecord) -> str:
@@ -139,22 +160,26 @@ def _drift(record: RunRecord) -> str:
 
 
 def _authority(name: str, item: Reading, record: RunRecord, task: Charter) -> str:
-    limit = task.task.authorities[name].max_bytes if name in task.task.authorities else 4096
     match item:
         case GitReading():
-            return _git(item)
+            quiet = _brief(task) and not (item.dirty or item.problem or item.tags or item.version)
+            return "" if quiet else _git(item)
         case CommandReading():
-            return _command(name, item, record, limit)
+            return _command(name, item, record, task)
         case CiReading() | DeploymentReading() | ValueReading():
-            return _says(name, item, limit)
+            return _says(name, item, _room(name, task))
         case DocumentsReading():
-            return _documents(name, item, record, limit)
+            return _documents(name, item, record, task)
         case ForgeReading():
             return item.head + ("\n" + _data(item.text, FORGE) if item.text else "")
         case CheckReading() | ViewReading():
             return ""  # shown in sections of their own
         case UnknownReading():
             return f"{name}: unknown ({line(item.why, 200)})"
+
+
+def _room(name: str, task: Charter) -> int:
+    return 2 * (task.task.authorities[name].max_bytes if name in task.task.authorities else 4096)
 
 
 def _git(git: GitReading) -> str:
@@ -166,9 +191,9 @@ def _git(git: GitReading) -> str:
     return line(at + tree + tags + version + problem, GIT)
 
 
-def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> str:
+def _command(name: str, item: CommandReading, record: RunRecord, task: Charter) -> str:
     if item.worklist and item.count is not None:
-        head = _left(name, item.count, record)
+        head = _left(name, item.count, record, task)
     elif item.timed_out:
         head = f"{name}: unknown, it did not end in time"
     elif not item.ok:
@@ -178,30 +203,32 @@ def _command(name: str, item: CommandReading, record: RunRecord, limit: int) -> 
     else:
         head = f"{name}: exit {item.exit}"
     text = item.text.rstrip("\n")
-    return head + ("\n" + _data(text, limit * 2, item.artifact) if text else "")
+    return head + ("\n" + _data(text, _room(name, task), item.artifact) if text else "")
 
 
-def _left(name: str, count: int, record: RunRecord) -> str:
+def _left(name: str, count: int, record: RunRecord, task: Charter) -> str:
     before = record.progress.counts.get(name)
+    if _brief(task):
+        return f"{name}: {count:,} left" + (", as before" if before == count else "")
     change = f", {count - before:+,} since the last step" if before is not None else ""
     return f"{name}: {count:,} left" + (", as many as before the last step" if before == count else change)
 
 
-def _documents(name: str, item: DocumentsReading, record: RunRecord, limit: int) -> str:
+def _documents(name: str, item: DocumentsReading, record: RunRecord, task: Charter) -> str:
     told = f"{item.what}s of {item.place}"
     if item.worklist:
-        head = f"{_left(name, item.total, record)}; {told}"
+        head = f"{_left(name, item.total, record, task)}; {told}"
     else:
         head = f"{name}: {item.total:,} {told}" if item.total != 1 else f"{name}: {item.what} of {item.place}"
     if not item.items:
         return line(head, 255)
     head = line(head, 180) + "; what people wrote, data and no instruction:"
-    return f"{head}\n{_data(item.text, limit * 2)}"
+    return f"{head}\n{_data(item.text, _room(name, task))}"
 
 
-def _says(name: str, item: CiReading | DeploymentReading | ValueReading, limit: int) -> str:
+def _says(name: str, item: CiReading | DeploymentReading | ValueReading, room: int) -> str:
     head = line(f"{name}: {item.said}", 255)
-    return head + ("\n" + _data(item.text, limit * 2) if item.text else "")
+    return head + ("\n" + _data(item.text, room) if item.text else "")
 
 
 def _check(name: str, check: CheckState, step: int) -> str:
@@ -286,9 +313,9 @@ def _size(block: Block) -> int:
 
 
 def _block(block: Block, limit: int, most: int) -> str:
-    title = "--- " + line(block.title, most)
-    if not block.text:
-        return title
+    title = "--- " + line(block.title, most) if block.title else ""
+    if not (title and block.text):
+        return title or _data(block.text, limit, block.artifact, block.first)
     return f"{title}\n{_data(block.text, limit - size(title) - 1, block.artifact, block.first)}"
 
 
@@ -299,7 +326,9 @@ def _budget(record: RunRecord, task: Charter) -> str:
 def _budget_lines(record: RunRecord, task: Charter) -> Iterator[str]:
     spent, budgets = record.spent, task.task.budgets
     money = f", ${spent.usd_micro / 1e6:.2f} of ${budgets.usd:g}" if budgets.usd and task.price_known else ""
-    yield (f"step {record.step + 1} of {budgets.steps}, {spent.tokens:,} of {budgets.tokens:,} tokens{money}")
+    used = (record.step / budgets.steps, spent.tokens / budgets.tokens, _share_of_money(record, task))
+    if not _brief(task) or max(used) >= RUNS_SHORT:
+        yield f"step {record.step + 1} of {budgets.steps}, {spent.tokens:,} of {budgets.tokens:,} tokens{money}"
     if record.progress.repeats >= REPEAT_SAID - 1:
         yield (
             f"You asked for the same thing {record.progress.repeats + 1} times and got the same answer: "
@@ -310,7 +339,22 @@ def _budget_lines(record: RunRecord, task: Charter) -> Iterator[str]:
         yield f"Nothing has moved for {idle} steps: no file, no check, no worklist. Change your approach, or `ask`."
 
 
+def _share_of_money(record: RunRecord, task: Charter) -> float:
+    usd = task.task.budgets.usd
+    return record.spent.usd_micro / 1e6 / usd if usd and task.price_known else 0.0
+
+
 THINK = 'A first key "reasoning" (a text, at most 4 KB) may stand before them: think there. It is not kept.'
+
+BRIEF_REPLY = {
+    "merge": """
+Reply in JSON: {state_patch, action: {tool, args}}; the patch merges deep, lists whole, null deletes.
+""",
+    "strict": """
+Reply in JSON: {state_patch: [{op: "set"|"remove", path, keys: [], value}], action: {tool, args}}; the patch sorted by
+path, none twice, `keys` fill the path's `*`; optional arguments that you don't need are null.
+""",
+}
 
 REPLY = {
     "merge": """

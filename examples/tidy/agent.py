@@ -13,7 +13,7 @@ import sys
 
 
 def decide(prompt: str) -> dict:
-    parts = dict(re.findall(r"^=== ([A-Z]+) ===\n(.*?)(?=^=== |\Z)", prompt, re.MULTILINE | re.DOTALL))
+    parts = sections(prompt)
     left = worklist(parts.get("AUTHORITIES", ""))
     seen = parts.get("OBSERVATION", "")
     if re.search(r"^step .*\bexit [1-9]", seen):
@@ -50,6 +50,15 @@ def transition(patch: dict, tool: str, **args: object) -> dict:
 
 
 # ---- reading the prompt -----------------------------------------------------------------------------------
+def sections(prompt: str) -> dict:
+    """The text of each section by its name; the layout `compact` writes `[state]` for `=== STATE ===`."""
+    heading = r"^\[([a-z]+)\]\n" if prompt.startswith("[") else r"^=== ([A-Z]+) ===\n"
+    names_and_texts = re.split(heading, prompt, flags=re.MULTILINE)[1:]
+    return {
+        name.upper(): text for name, text in zip(names_and_texts[::2], names_and_texts[1::2], strict=True)
+    }
+
+
 def worklist(authorities: str) -> list:
     """Paths of the first authority that says how many items are left; its lines are `path:count`."""
     found = re.search(r"^\S+: [\d,]+ left.*\n((?: .*\n?)*)", authorities, re.MULTILINE)

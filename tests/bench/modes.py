@@ -30,10 +30,11 @@ import orjson
 from contracts.outcomes import Outcome
 from contracts.record import RunRecord
 from contracts.reply import Prompt
+from contracts.words import unworded
 from controller.loop import run
 from controller.opening import Options
 from tests.bench.report import report, say
-from tests.controller.world import TASK, World, action, edit
+from tests.controller.world import TASK, World, action, edit, part
 
 MAKE = """\
     make:
@@ -84,7 +85,7 @@ class Doer:
     def __call__(self, prompt: Prompt) -> dict[str, Any]:
         notes, known = self._notes(prompt.text)
         back: dict[str, Any] = {}
-        if self._reading and "failed (" in _section(prompt.text, "OBSERVATION").split("\n", 1)[0]:
+        if self._reading and "failed (" in part(prompt.text, "observation").split("\n", 1)[0]:
             back = {self._at: "to do"}
         done = {id for id in self.items if (notes | back).get(id) == "done" == known.get(id, notes.get(id))}
         self._at = next((id for id in self.items if id not in done), "")
@@ -107,17 +108,13 @@ class Doer:
 
     def _notes(self, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """What Σ says of the items, and what is confirmed, as the prompt shows it."""
-        state = _section(text, "STATE")
+        state = part(text, "state")
         found = re.search(r"^items: (.*)$", state, re.MULTILINE)
-        notes = orjson.loads(found[1]) if found else {}
+        notes = unworded(found[1]) if found else {}
         behind = re.search(r"^not confirmed:\n (.*)$", state, re.MULTILINE)
         patch = orjson.loads(behind[1]).get("items", {}) if behind else {}
         known = {id: text for id, text in (notes | patch).items() if text is not None}
         return notes, {id: known.get(id, "") for id in notes}
-
-
-def _section(text: str, name: str) -> str:
-    return text.partition(f"=== {name} ===\n")[2].partition("\n=== ")[0]
 
 
 class Tally:

@@ -10,11 +10,11 @@ import pytest
 from contracts.outcomes import Outcome
 from tests.controller.test_queue import CONTRACT, TASK, A, B, change, contracted, record, say, waiting
 from tests.controller.test_step import go
-from tests.controller.world import FILES, World, action, finish
+from tests.controller.world import FILES, World, action, finish, part
 
 
 def intent(prompt: str) -> str:
-    return prompt.partition("=== INTENT ===")[2].partition("===")[0]
+    return part(prompt, "intent")
 
 
 def test_an_approved_change_of_the_intent_holds_and_keeps_what_it_replaced(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_an_approved_change_of_the_intent_holds_and_keeps_what_it_replaced(tmp_p
     go(world, [A, change("/intent/constraints/-", "Sign the work.")])
     first = world.prompts[0]
     assert "- [keep] Keep the file names, but for b.txt." in intent(first)
-    assert "agreed in the meeting" in first.partition("=== OBSERVATION ===")[2]
+    assert "agreed in the meeting" in part(first, "observation")
     held = record(world).intent
     assert held is not None
     was, now, _ = held["locked_requirements"]

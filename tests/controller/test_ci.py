@@ -25,7 +25,7 @@ from controller.render import render, worst_case
 from controller.taskfile import read_task
 from tests.controller.test_render import GIT, NASTY, a_record
 from tests.controller.test_step import WORK, go
-from tests.controller.world import TASK, World, finish
+from tests.controller.world import TASK, World, finish, part
 from tests.forge.github import GithubStub
 from tests.forge.server import Reply
 
@@ -48,7 +48,8 @@ def head(world: World) -> str:
 
 
 def section(prompt: str, name: str) -> str:
-    return prompt.partition(f"=== {name} ===\n")[2].partition("\n=== ")[0]
+    shown = part(prompt, name.lower())
+    return shown and f"{shown}\n"
 
 
 def test_from_not_pushed_to_completed(tmp_path: Path, hub: GithubStub) -> None:

@@ -19,7 +19,7 @@ from controller.replay import replay
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import go
-from tests.controller.world import FILES, TASK, World, action, edit, finish
+from tests.controller.world import FILES, TASK, World, action, edit, finish, part
 
 A, B = edit("src/a.txt", "one old", "one new"), edit("src/b.txt", "an old", "a new")
 TASK = TASK.replace("ask, finish]", "ask, request_change, finish]")
@@ -103,7 +103,7 @@ def test_a_no_is_told_and_changes_nothing_else(tmp_path: Path) -> None:
     go(world, [B], limit=1)
     (prompt,) = world.prompts
     assert "ana said no to a2" in prompt and "a.txt is the master copy" in prompt
-    assert "an old thing" in prompt.partition("=== OBSERVATION ===")[2], "O stays until a step is committed"
+    assert "an old thing" in part(prompt, "observation"), "O stays until a step is committed"
     after = record(world)
     assert after.state == before.state and after.state["notes"] == {"b": "seen"} and after.queue == ()
     assert any("reject a2 by ana" in word for row in rows(world) for word in row.human_events)
@@ -231,9 +231,7 @@ def test_eight_things_wait_at_once_and_no_more(tmp_path: Path) -> None:
     assert len(record(world).queue) == 8 and record(world).correction.code == "policy.queue_full"  # type: ignore[union-attr]
     anyio.run(store(world).post, "tidy", Answer(entry="q3", text="thirty", by="ana", at=1.0))
     go(world, [finish()], limit=2)
-    assert "thirty" in world.prompts[0].partition("=== OBSERVATION ===")[2], (
-        "an answer is the step's observation"
-    )
+    assert "thirty" in part(world.prompts[0], "observation"), "an answer is the step's observation"
 
 
 def test_what_people_say_between_steps_is_in_the_audit(tmp_path: Path) -> None:

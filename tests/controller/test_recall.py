@@ -20,7 +20,7 @@ from controller.opening import Options
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import go
-from tests.controller.world import TASK, World, action, edit
+from tests.controller.world import TASK, World, action, edit, part
 
 FACT = "the Zanzibar gateway answers only on port 4711"
 STEPS = 150
@@ -43,7 +43,7 @@ def world(tmp_path: Path) -> World:
 
 
 def observed(prompt: str) -> str:
-    return prompt.rpartition("=== OBSERVATION ===\n")[2].partition("=== BUDGET ===")[0]
+    return part(prompt, "observation")
 
 
 def recalling(query: str, **more: Any) -> dict[str, Any]:

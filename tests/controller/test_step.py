@@ -13,9 +13,10 @@ from contracts.outcomes import Outcome
 from contracts.queue import Answer, StopRequest
 from contracts.record import RunRecord
 from contracts.reply import AgentReply, ReplyClass, Usage
+from contracts.sections import sections
 from controller.opening import Options, opened
 from controller.stores.sqlite import SqliteStore
-from tests.controller.world import FILES, TASK, World, action, edit, finish
+from tests.controller.world import FILES, TASK, World, action, edit, finish, part
 
 
 @pytest.fixture
@@ -75,14 +76,11 @@ def test_three_rejections_leave_the_prompt_as_it_was_plus_one_correction(world: 
     first, after = world.prompts[1], world.prompts[4]
 
     def parts(prompt: str) -> dict[str, str]:
-        found = {
-            part.partition(" ===\n")[0]: part.partition(" ===\n")[2] for part in prompt.split("=== ")[1:]
-        }
-        return {name: text for name, text in found.items() if name != "BUDGET"}
+        return {each.name: each.text for each in sections(prompt) if each.name != "budget"}
 
     expected = parts(first)
     found = parts(after)
-    correction = found.pop("CORRECTION")
+    correction = found.pop("correction")
     assert found == expected
     assert "schema.args" in correction and "step 4" in correction and "envelope" not in correction
 
@@ -128,7 +126,7 @@ checks:
     go(world, [action("run", {"command": "leave"}), finish()], limit=2)
     kept = world.git("ls-tree", "-r", "--name-only", "skill-state/tidy").split()
     assert {"src/near", "src/x"} <= set(kept) and not {"src/home", "src/up", "src/big"} & set(kept)
-    observed = world.prompts[1].partition("=== OBSERVATION ===")[2]
+    observed = part(world.prompts[1], "observation")
     assert "3 changed files were put back" in observed
     assert observed.count("outside of the worktree") == 2 and "src/big: 33 MiB" in observed
     assert not (world.worktree / "src/big").exists()
@@ -143,7 +141,7 @@ def test_an_observation_is_consumed_only_by_a_committed_step(world: World) -> No
     ]
     go(world, answers, limit=4)
     assert "one old" in world.prompts[1] and "one old" in world.prompts[2]
-    observed = world.prompts[3].partition("=== OBSERVATION ===")[2]
+    observed = part(world.prompts[3], "observation")
     assert "two" not in observed, "consumed: never rendered again"
 
 
@@ -281,7 +279,7 @@ def test_the_same_read_for_ever_ends_stuck_and_is_said_first(world: World) -> No
     read = action("read_files", {"files": [{"path": "src/b.txt"}]})
     end = go(world, [read] * 12)
     assert end.outcome is Outcome.stuck
-    assert "times" in world.prompts[-1].partition("=== BUDGET ===")[2]
+    assert "times" in part(world.prompts[-1], "budget")
 
 
 def test_the_same_run_for_ever_ends_stuck_although_its_times_differ(tmp_path: Path) -> None:
@@ -333,7 +331,9 @@ def test_a_setup_that_a_step_broke_is_told_to_the_agent_and_nothing_finishes_on_
     mended = action("edit_files", {"edits": [{"op": "write", "path": "src/a.txt", "content": "new\ntwo\n"}]})
     end = go(world, [broken, WORK[1], finish(), mended, finish()])
     assert end.outcome is Outcome.completed
-    assert "setup: failed" in world.prompts[1] and "setup" not in world.prompts[0].partition("=== STATE")[2]
+    assert "setup: failed" in world.prompts[1] and "setup" not in part(world.prompts[0], "state") + part(
+        world.prompts[0], "authorities"
+    )
     assert "finish.setup" in world.prompts[3]
     assert (world.worktree / ".made").exists()
 

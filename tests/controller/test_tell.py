@@ -13,7 +13,7 @@ from contracts.outcomes import Outcome
 from contracts.queue import MAX_NOTES, Tell, Withdraw
 from controller.stores.sqlite import SqliteStore
 from tests.controller.test_step import WORK, go, stored
-from tests.controller.world import World, action, finish
+from tests.controller.world import World, action, finish, part
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_note_that_a_rejected_reply_names_stays(world: World) -> None:
         [action("nope", notes={"seen": f"user-note-{number}"}), action("list_files", {"depth": 3})],
         limit=2,
     )
-    assert "NOTES FROM THE USER" in world.prompts[1]
+    assert part(world.prompts[1], "notes from the user")
 
 
 def test_a_note_can_be_withdrawn(world: World) -> None:

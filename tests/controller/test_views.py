@@ -9,7 +9,7 @@ import pytest
 
 from contracts.outcomes import Outcome
 from tests.controller.test_step import go, stored
-from tests.controller.world import FILES, World, action, edit, finish
+from tests.controller.world import FILES, World, action, edit, finish, part
 
 LONG = "".join(f"line {n}\n" for n in range(1, 401))
 
@@ -20,7 +20,8 @@ def world(tmp_path: Path) -> World:
 
 
 def views(prompt: str) -> str:
-    return prompt.partition("=== VIEWS ===\n")[2].partition("\n=== ")[0]
+    shown = part(prompt, "views")
+    return shown and f"{shown}\n"
 
 
 def opens(**more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from contracts.outcomes import Outcome
 from contracts.record import MAX_PRINTED
 from controller.standstill import latest
 from tests.controller.test_step import go, stored
-from tests.controller.world import TASK, World, action, edit, finish
+from tests.controller.world import TASK, World, action, edit, finish, part
 
 FAILS = "if grep -q {word} src/{name}; then echo 'FAILED t::{name} - no'; n=$((n+1)); fi\n"
 TESTS = (
@@ -35,7 +35,7 @@ def world(tmp_path: Path) -> World:
 
 
 def told(prompt: str) -> str:
-    return prompt.partition("=== OBSERVATION ===\n")[2]
+    return part(prompt, "observation")
 
 
 def test_the_next_prompt_says_what_changed_and_what_did_not(world: World) -> None:
@@ -89,7 +89,7 @@ def test_a_secret_is_not_copied_into_another_file(world: World) -> None:
     world.git("commit", "-qm", "key")
     stolen = action("edit_files", {"edits": [{"op": "copy", "path": "src/c.txt", "source": "src/k.txt"}]})
     go(world, [stolen, TESTED], limit=2)
-    assert "secret" in world.prompts[1].partition("=== CORRECTION ===\n")[2][:400]
+    assert "secret" in part(world.prompts[1], "correction")
     assert "src/c.txt" not in world.git("ls-tree", "-r", "--name-only", "skill-state/tidy")
 
 

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.sections import sections
 from controller.assemble import assemble
 from controller.loop import run
 from controller.opening import Options
 from controller.rig import Rig
 from controller.taskfile import LoadedTask, read_task
 
+# `scripts/test compact` runs the tests of the engine once more, with the other layout.
+LAYOUT = os.environ.get("SKILL_STATE_TEST_LAYOUT", "full")
 TASK = """\
 version: 1
 name: tidy
@@ -67,8 +70,14 @@ def repository(root: Path, files: dict[str, str] | None = None, task: str = TASK
         path.write_text(text)
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "start")
-    (root / "task.yaml").write_text(task)
+    (root / "task.yaml").write_text(task if LAYOUT == "full" else f"{task}layout: {LAYOUT}\n")
     return root / "task.yaml"
+
+
+def part(prompt: str, name: str) -> str:
+    """The text of a section of a prompt, without its heading and the end of its last line; empty where it has none."""
+    found = (each.text.partition("\n")[2] for each in sections(prompt) if each.name == name)
+    return next(found, "").rstrip("\n")
 
 
 def edit(path: str, old: str, new: str, **patch: Any) -> dict[str, Any]:

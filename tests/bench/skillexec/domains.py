@@ -18,11 +18,13 @@ SHELF = {"type": "string", "pattern": "^shelf_[0-9]{1,3}$", "maxLength": 9}
 
 @dataclass(frozen=True)
 class Domain:
-    """rules: the skill text, the same for every runtime. books: how a reader keeps account. specs: the tools that ours
-    is given, `verbs` what each is called in the environment. state: the fields that rivals begin with; schema: the
-    built-in one of ours. kept: lines that a summary keeps. telemetry: what its noise is made of."""
+    """rules: the skill text, the same for every runtime; brief: the same in few words, for ours in the layout `compact`
+    alone. books: how a reader keeps account. specs: the tools that ours is given, `verbs` what each is called in the
+    environment. state: the fields that rivals begin with; schema: the built-in one of ours. kept: lines that a summary
+    keeps. telemetry: what its noise is made of."""
 
     rules: str
+    brief: str
     books: Callable[[dict[str, dict[str, Any]]], Books]
     specs: tuple[ActionSpec, ...]
     verbs: dict[str, str]
@@ -40,6 +42,7 @@ STAY = ActionSpec("stay", closed({}), "nothing is to be done", "none", example="
 
 WAREHOUSE = Domain(
     rules=warehouse.RULES.format(last=warehouse.SHELVES - 1),
+    brief=warehouse.BRIEF.format(last=warehouse.SHELVES - 1),
     books=Shelves,
     specs=(
         tool(
@@ -68,6 +71,7 @@ def _named(pattern: str, length: int) -> dict[str, Any]:
 
 REPOSITORY = Domain(
     rules=repository.RULES,
+    brief=repository.BRIEF,
     books=Requests,
     specs=(
         tool("commit", _named("^F[0-9]{1,5}$", 6), "write a feature", '{"of":"F1"}'),

@@ -27,7 +27,7 @@ RIVALS: dict[str, Callable[[Domain], Runtime]] = {
     "stateful": Stateful,
     "skill.state": SkillState,
 }
-OURS = ("ours, paper", "ours, full")
+OURS = ("ours, paper", "ours, compact", "ours, full")
 EVERYBODY = (*RIVALS, *OURS)
 Noise = Callable[[int], list[str]]
 

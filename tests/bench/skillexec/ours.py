@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from contracts.actions import ActionCall, ActionResult, ActionSpec, Block, Probed
+from contracts.brief import describe_briefly
 from contracts.charter import Charter
 from contracts.dialects import compile_dialect
 from contracts.explain import Checker
@@ -41,7 +42,7 @@ from tests.bench.skillexec.readers import Reader
 TASK = """\
 version: 1
 name: bench
-goal: Answer each event as the rules say.
+goal: Answer each event.
 layout: {layout}
 commit_mode: {mode}
 agent: {{use: reader}}
@@ -105,7 +106,7 @@ class Deed:
         told = fed.text if over else self._events.event(fed)
         if not fed.accepted:
             return ActionResult(ok=False, code="env.refused", say=fed.text, excerpt=told)
-        return ActionResult(blocks=(Block(title="event", text=told),))
+        return ActionResult(blocks=(Block(title="", text=told),))
 
     async def probe(self, call: ActionCall) -> Probed:
         return Probed(kind="unknown", why="the environment keeps no log")
@@ -197,15 +198,17 @@ def rig_of(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "task.yaml").write_text(TASK.format(layout=layout, mode=mode))
     law = charter(read_task(folder / "task.yaml"))
-    state, specs = schema or StateSchema.builtin(domain.schema), domain.specs
+    brief = layout == "compact"
+    state = schema or StateSchema.builtin(domain.schema)
+    specs = tuple(replace(spec, summary="") for spec in domain.specs) if brief else domain.specs
     law = replace(
         law,
         intent=IntentContract.from_goal(law.task.goal or ""),
-        skill=domain.rules,
+        skill=domain.brief if brief else domain.rules,
         schema=state,
         schemas={state.version: state},
         specs=specs,
-        grammar=describe(specs, {}),
+        grammar=describe_briefly(specs, {}) if brief else describe(specs, {}),
         dialect=compile_dialect("merge", state, specs),
         checkers={spec.name: Checker(spec.args) for spec in specs},
     )
@@ -240,7 +243,7 @@ async def begun(rig: Rig, events: Events) -> str:
                 step=0,
                 tool="start",
                 head="the first event",
-                blocks=(Block(title="event", text=events.event(None)),),
+                blocks=(Block(title="", text=events.event(None)),),
             ),
         )
         stored = await rig.store.swap(record, None, fence.lease)

@@ -65,7 +65,7 @@ class Perfect:
         self._books, self._rate, self._rng = books, rate, random.Random(seed)
 
     def reply(self, prompt: str) -> str:
-        if prompt.startswith("=== "):
+        if prompt.startswith(("=== ", "[skill]")):
             return self._transition(prompt)
         found = re.search(r"^State: (\{.*\})$", prompt, re.MULTILINE)
         before = self._overlooking(json.loads(found[1]) if found else {})
@@ -85,8 +85,8 @@ class Perfect:
     def _transition(self, prompt: str) -> str:
         """The product's prompt, and its reply: one canonical transition. Where an action was refused, the next event
         comes with the correction."""
-        shown = re.findall(r"^([a-z_]+): (\{.*\})$", _section(prompt, "STATE"), re.MULTILINE)
-        before = self._overlooking({field: json.loads(text) for field, text in shown})
+        shown = re.findall(r"^([a-z_]+): (.*)$", _section(prompt, "STATE"), re.MULTILINE)
+        before = self._overlooking({field: _entries(text) for field, text in shown})
         books = self._books(_copy(before))
         lines = _plain(_section(prompt, "OBSERVATION")) + _plain(_section(prompt, "CORRECTION"))
         books.take(self._seen(_plain(_section(prompt, "AUTHORITIES")) + lines))
@@ -103,7 +103,19 @@ class Perfect:
 
 
 def _section(prompt: str, name: str) -> str:
+    """A section of the product's prompt, in either form of its headings."""
+    if prompt.startswith("["):
+        return re.split(r"\n\[[a-z ]+\]\n", f"{prompt}\n[end]\n".partition(f"[{name.lower()}]\n")[2])[0]
     return prompt.partition(f"=== {name} ===\n")[2].partition("\n=== ")[0]
+
+
+def _entries(text: str) -> dict[str, Any]:
+    """A field of the state: JSON, or in few words, `shelf_0=item_3 shelf_1=item_7`."""
+    if text.startswith("{"):
+        found: dict[str, Any] = json.loads(text)
+        return found
+    pairs = [pair.partition("=") for pair in text.split()]
+    return {key: value for key, _, value in pairs}
 
 
 def _copy(state: State) -> State:

@@ -25,6 +25,12 @@ You look after a repository. Each step you read what came of your last action an
 - Notices tell what has changed and ask for nothing: Wait
 - Background telemetry means nothing.
 An action that can't be done is answered by an error and changes nothing."""
+BRIEF = """\
+Each step: one event, one action. The state says which branches and pull requests are open once the action is done.
+Issue assigned: commit the feature. Commit pushed: createpr its branch. CI failed: fixci the PR. Approved, CI passed:
+merge it; but fixci first where another PR that touches one of its files was merged since its CI last ran, or its branch
+or CI was changed from outside. A closed PR can't be merged: createpr its branch again.
+Notice: correct the state, stay. Telemetry means nothing."""
 FILES = ("api.py", "cli.py", "core.py", "db.py", "docs.md", "io.py", "log.py", "web.py")
 UNDER_WAY = 8
 Stage = Literal["asked", "pushed", "running", "merged"]

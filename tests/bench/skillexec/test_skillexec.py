@@ -123,10 +123,11 @@ def test_what_is_announced_is_recovered_from_at_once(kind: str, runtime: str) ->
     )
 
 
-def test_who_reads_the_authority_ships_no_cancelled_order() -> None:
+@pytest.mark.parametrize("layout", ["full", "compact"])
+def test_who_reads_the_authority_ships_no_cancelled_order(layout: str) -> None:
     for seed in SEEDS[:2]:
         listed = warehouse.drifted("cancelled", seed)
-        outcome = episode("ours, full", Warehouse(listed))
+        outcome = episode(f"ours, {layout}", Warehouse(listed))
         assert warehouse.recovery(listed, outcome.strict) == 0 and outcome.score() == 1.0
 
 

@@ -30,6 +30,10 @@ and one event, and reply with one action.
 - Audits, barcode updates and notices tell what has changed and ask for nothing: Wait
 - Background telemetry means nothing.
 An action that can't be done is answered by an error and changes nothing."""
+BRIEF = """\
+shelf_0-{last} hold one item each. Write inventory as your action leaves it.
+Shipment: store on the lowest empty shelf. Order: ship. Maintenance: move its item likewise.
+Audit, barcode update, notice: correct inventory, stay. Ignore telemetry."""
 
 
 def number(shelf: str) -> int:

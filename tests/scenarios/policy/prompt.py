@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _SECTION = re.compile(r"^=== ([A-Z]+) ===$", re.MULTILINE)
+_WORD = re.compile(r"(?!(?:true|false)$)[A-Za-z_].*")
+_SHORT = re.compile(r"^\[([a-z]+)\]$", re.MULTILINE)  # the layout `compact`
 _ITEM = re.compile(r"^ (\S+?):(\d+):(.*)$")
 _RANGE = re.compile(r"(?:^|[ :])(\S+) lines ([\d,]+)–([\d,]+) of ([\d,]+)")
 _SEARCH = re.compile(r"search (['\"])(.*)\1: ([\d,]+) (?:hits?|lines?) in ")
@@ -65,8 +67,8 @@ class Seen:
 
 def parse(prompt: str) -> Seen:
     """Reads a prompt as the controller renders it."""
-    parts = _SECTION.split(prompt)
-    sections = {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    parts = (_SHORT if prompt.startswith("[") else _SECTION).split(prompt)
+    sections = {name.upper(): text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
     left, items = _worklist(sections.get("AUTHORITIES", ""))
     files = shown(sections.get("VIEWS", ""))
     found: dict[str, Found] = {}
@@ -88,8 +90,16 @@ def _state(text: str) -> dict[str, Any]:
     for line in text.splitlines():
         name, colon, value = line.partition(": ")
         if colon:
-            state[name] = json.loads(value)
+            state[name] = _value(value)
     return state
+
+
+def _value(text: str) -> Any:
+    """JSON, or an object in few words as the layout `compact` has it: `tz=done win=2`."""
+    if text[0] in '{["' or "=" not in text:
+        return json.loads(text)
+    pairs = [pair.partition("=") for pair in text.split(" ")]
+    return {key: value if _WORD.fullmatch(value) else json.loads(value) for key, _, value in pairs}
 
 
 def _worklist(text: str) -> tuple[int | None, tuple[Item, ...]]:

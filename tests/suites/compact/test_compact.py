@@ -1,0 +1,53 @@
+"""`scripts/test compact`: what the layout `compact` shows is enough, and all that a step does works with it.
+
+The engine's own tests run once more with it: edits, rejections and corrections, views, notes, approvals, changes of the
+intent, the three commit modes, what changed outside. Then a whole task by an agent that gets the prompt alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.controller.test_example import tidy as tidy
+from tests.surfaces.shell import ROOT, Shell
+
+ENGINE = (
+    "step",
+    "queue",
+    "changes",
+    "views",
+    "tell",
+    "modes",
+    "recall",
+    "what_changed",
+    "drift",
+    "finish",
+    "replay",
+)
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_the_engine_s_tests_hold_in_this_layout(name: str) -> None:
+    file = Path("tests/controller") / f"test_{name}.py"
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)],
+        cwd=ROOT,
+        env={**os.environ, "SKILL_STATE_TEST_LAYOUT": "compact"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-8000:]
+
+
+def test_a_task_is_carried_through_by_an_agent_that_gets_these_prompts_alone(tidy: Shell) -> None:
+    task = tidy.repo / "task.yaml"
+    task.write_text(f"{task.read_text()}\nlayout: compact\n")
+    ran = tidy("run", "--json")
+    assert ran.code == 0 and ran.lines[-1]["outcome"] == "completed", ran.err
+    for step in (1, 3):
+        assert tidy("prompt", str(step)).out.startswith("[skill]\n")
