@@ -36,7 +36,6 @@ _VARYING = re.compile(
     r"|\d{4}-\d\d-\d\dT\d\d(?:[-:]\d\d){1,2}\b"  # times
     r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|\d{4,}"  # digests and numbers
 )
-
 End = Literal["itself", "deadline", "interrupt", "TERM", "KILL"]
 
 
@@ -70,7 +69,8 @@ class Started:
 @dataclass
 class Seen:
     """What was seen of a launch. `raised`: what the adapter let out, which must be nothing. `ended` seconds after the
-    signal, None: not in time. `left`: processes that lived on. `files` of its home, numbers and ids as `#`."""
+    signal, None: not in time. `left`: processes that lived on. `files` of its home, numbers and ids as `#`; `tmp` there
+    is its TMPDIR."""
 
     subject: Subject
     ask: Ask
@@ -246,9 +246,15 @@ def _files(home: Path) -> list[str]:
         path.relative_to(home).as_posix().replace(here, "#") for path in home.rglob("*") if not path.is_dir()
     )
     passing = ("-wal", "-shm", ".lock")  # of an open database; there or not
-    return sorted(
-        {_VARYING.sub("#", n) for n in found if not n.startswith("tmp/") and not n.endswith(passing)}
-    )
+    return sorted({_stable(name) for name in found if not name.endswith(passing)})
+
+
+def _stable(name: str) -> str:
+    """Without numbers and ids. What lies in a folder of TMPDIR is named by versions, machines and users: the folder."""
+    if not name.startswith("tmp/"):
+        return _VARYING.sub("#", name)
+    top, inner, _ = name.removeprefix("tmp/").partition("/")
+    return "tmp/" + re.sub(r"\d+", "#", _VARYING.sub("#", top)) + inner
 
 
 def same_json(one: Any, other: Any) -> bool:

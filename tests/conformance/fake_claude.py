@@ -84,6 +84,12 @@ def main() -> None:
             subprocess.Popen(["sleep", "300"], start_new_session=True)
         case "leaves_file":
             Path("notes.txt").write_text("I was here")
+        case "leaves_temporary":
+            folder = Path(os.environ["TMPDIR"], f"fake-{os.getuid()}/1.2.3")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "cache").write_text("I was here")
+        case "leaves_at_home":
+            Path(os.environ["HOME"], ".was-here").write_text("I was here")
         case "phones_home":
             urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/api/hello").read()
     for attempt in range(6):

@@ -163,6 +163,20 @@ def test_a_flaw_that_is_known_is_told_and_no_reason_to_fail_but_its_end_is_a_cha
     assert [row.verdict for row in other.rows] == ["bad", "changed"] and not other.good
 
 
+@pytest.mark.parametrize(
+    ("fault", "file"), [("leaves_temporary", "tmp/fake-#/"), ("leaves_at_home", ".was-here")]
+)
+def test_what_stays_in_its_home_or_its_temporary_folder_is_a_change(
+    fault: str, file: str, tmp_path: Path
+) -> None:
+    known = known_of(suite(fake(tmp_path, "none"), ("leftovers",)))
+    [row] = suite(fake(tmp_path, fault), ("leftovers",), known).rows
+    assert (row.verdict, row.why) == ("changed", ("files",))
+    assert row.expected and row.seen and {*row.seen["files"]} - {*row.expected["files"]} == {file}
+    known = known_of(suite(fake(tmp_path, fault), ("leftovers",)))
+    assert suite(fake(tmp_path, fault), ("leftovers",), known).rows[0].verdict == "good", "where it is known"
+
+
 def test_the_newest_known_version_is_the_one_that_an_unknown_is_held_against() -> None:
     known = Known.read(b'{"10.0.0": {}, "9.9.9": {}, "1.2.3": {}}')
     assert (known.near("9.9.9"), known.near("11.0.0"), NOTHING.near("1.0.0")) == ("9.9.9", "10.0.0", None)
