@@ -8,11 +8,20 @@ from typing import Any
 
 from contracts.errors import ConfigError
 from tests.bench.report import report
-from tests.bench.skillexec import contradiction, experiments, growth, malice, migrating, modelled, trouble
+from tests.bench.skillexec import (
+    contradiction,
+    experiments,
+    growth,
+    malice,
+    migrating,
+    modelled,
+    releases,
+    trouble,
+)
 from tests.bench.skillexec.models import NoReply
 
 NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository",
-         "growth", "shelves", "failure", "timeout", "contradiction", "malice", "migration")  # fmt: skip
+         "releases", "growth", "shelves", "failure", "timeout", "contradiction", "malice", "migration")  # fmt: skip
 
 
 def measured(names: list[str], quick: bool) -> dict[str, Any]:
@@ -34,6 +43,7 @@ def measured(names: list[str], quick: bool) -> dict[str, Any]:
             | experiments.long((50, 200) if quick else (50, 200, 1000, 5000), experiments.SHELVES)
         ),
         "repository": lambda: experiments.looked_after((20,) if quick else (10, 25, 50, 100), seeds),
+        "releases": lambda: releases.released((20,) if quick else (25, 50, 100), seeds),
         "growth": lambda: growth.bounded(40 if quick else 200),
         "shelves": lambda: growth.filled((3,), 100) if quick else growth.filled((3, 10), 600),
         "failure": lambda: trouble.failing(25 if quick else 100, seeds),

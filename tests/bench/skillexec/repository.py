@@ -120,10 +120,12 @@ class Hub:
 class Repository:
     """episode.World."""
 
+    hub = Hub
+
     def __init__(self, events: Sequence[Event], features: Sequence[Feature]) -> None:
         self.events = events
         self.real, self._gold = (
-            Hub({each.name: Feature(each.name, each.files) for each in features}) for _ in range(2)
+            self.hub({each.name: Feature(each.name, each.files) for each in features}) for _ in range(2)
         )
 
     def happen(self, at: int) -> None:
@@ -205,10 +207,14 @@ class Generator:
         return event
 
 
+def drawn(generator: Generator, horizon: int) -> tuple[list[Event], list[Feature]]:
+    """So many events, and the features that they speak of."""
+    return [generator.draw() for _ in range(horizon)], list(generator.hub.features.values())
+
+
 def events(seed: int, horizon: int) -> tuple[list[Event], list[Feature]]:
     """The events of one episode, and the features that they speak of."""
-    generator = Generator(seed)
-    return [generator.draw() for _ in range(horizon)], list(generator.hub.features.values())
+    return drawn(Generator(seed), horizon)
 
 
 DRIFTS = ("forced", "flaky", "closed")
@@ -221,11 +227,17 @@ TOLD = {
 
 
 def drifted(
-    kind: str, seed: int, *, at: int = 15, delay: int = 3, horizon: int = 40
+    kind: str,
+    seed: int,
+    *,
+    at: int = 15,
+    delay: int = 3,
+    horizon: int = 40,
+    generator: Generator | None = None,
 ) -> tuple[list[Event], list[Feature]]:
     """An episode in which an open pull request changes unseen before event `at`. The alert comes `delay` events later,
     and after it the request's approval; of a closed one the alert comes after that."""
-    generator = Generator(seed)
+    generator = generator or Generator(seed)
     listed = [generator.draw() for _ in range(at)]
     while (found := _open(generator)) is None:
         listed.append(generator.draw())
