@@ -9,6 +9,8 @@ import typer
 
 from controller.surfaces.arguments import Json, TaskOption
 
+BY_HAND = "The model endpoint by hand: `python -m controller.conformance.loopback --help` (docs/agents.md)."
+
 agents = typer.Typer(
     help="Which agents could make a step here, and whether they still do as known.",
     no_args_is_help=True,
@@ -24,7 +26,7 @@ def agents_list(task: TaskOption = None, as_json: Json = False) -> int:
     return listed(task, as_json)
 
 
-@agents.command("test")
+@agents.command("test", epilog=BY_HAND)
 def agents_test(
     name: Annotated[str, typer.Argument(metavar="NAME", help="an agent of the task, or an installed kind")],
     live: Annotated[

@@ -128,4 +128,10 @@ def _sum(report: Report) -> str:
     known = "nothing is known of it yet"
     if report.known is not None:
         known = f"held against what is known of {report.known or 'it'}"
-    return f"{report.agent} (kind {report.kind}) {report.version or 'of unknown version'}, {known}: {told}"
+    line = f"{report.agent} (kind {report.kind}) {report.version or 'of unknown version'}, {known}: {told}"
+    if report.version or not report.known:
+        return line
+    return (
+        f"{line}\nIts version is unknown: it lies in no npm package, and its name is no version. To hold it against "
+        f"its own, test it inside its package (--cli PACKAGE/…), or name the copy by it, such as {report.known}."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from controller.conformance.loopback.__main__ import EXAMPLE
 from controller.conformance.loopback.recorded import Json
+from controller.conformance.loopback.script import described, read_script
 from tests.agents.binaries import ROOT
 from tests.gateway import (
     Answer,
@@ -284,3 +287,44 @@ def test_by_hand(tmp_path: Path) -> None:
         json.dumps(REPLY, ensure_ascii=False),
     ]
     assert child.returncode == 0 and "4 /v1/chat/completions" in told
+
+
+def test_every_kind_of_answer_is_documented_with_its_fields() -> None:
+    table = (ROOT / "docs/agents.md").read_text("utf-8").split("| `kind` | fields |")[1].split("\n\n")[0]
+    rows = [row.split("|") for row in table.splitlines()[2:]]
+    for form, _ in described():
+        kind, *names = re.findall(r'"kind": "(\w+)"|"(\w+)": ', form)
+        [fields] = [row[2] for row in rows if f"`{kind[0]}`" in row[1]]
+        assert all(f"`{name}`" in fields for _, name in names), kind
+
+
+def test_the_help_shows_a_script_that_works(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(EXAMPLE.rpartition("]")[0] + "]")
+    assert read_script(script)[0] == ApiError(429, headers={"retry-after": "60"})
+    script.write_text(
+        '[{"kind": "Calls", "calls": [{"tool": "", "args": {}}]}, {"kind": "Truncated", "text": "{"}]'
+    )
+    assert read_script(script) == [Calls([Call("", {})]), Truncated("{")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "is not a JSON list of answers"),
+        ("[", "is not JSON"),
+        ("[3]", "answer 1: an answer is an object or a text, not 3"),
+        ('["a", {"kind": "Oops"}]', 'answer 2: there is no kind "Oops"; there are Text, '),
+        ('[{"kind": "ApiError", "statuss": 3}]', "ApiError has no 'statuss'; it has status, "),
+        ('[{"kind": "ApiError"}]', "ApiError: status: "),
+        (
+            '[{"kind": "Hang", "where": "here"}]',
+            "Hang: where: Input should be 'before_headers' or 'mid_stream'",
+        ),
+    ],
+)
+def test_a_script_that_is_wrong_is_refused_with_what_mends_it(text: str, said: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read_script(script)

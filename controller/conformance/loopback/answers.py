@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -177,16 +176,3 @@ class Script:
     def left(self) -> int:
         """How many answers were not asked for."""
         return max(0, len(self.answers) - self.used)
-
-
-def answer_from_json(value: Any) -> Answer:
-    """`{"kind": "ApiError", "status": 429}` -> that answer; any object without a known `kind` is the reply
-    itself."""
-    if isinstance(value, dict) and value.get("kind") in NAMES:
-        made: Answer = NAMES[value["kind"]](**{k: v for k, v in value.items() if k != "kind"})
-        return made
-    if isinstance(value, str):
-        return Text(value)
-    if not isinstance(value, dict):
-        raise ValueError(f"an answer is an object or a string, not {json.dumps(value)}")
-    return value
