@@ -18,13 +18,19 @@ from tests.agents import claude_binary, codex_binary, node_binary, pi_script
 from tests.agents.lean import CLAUDE_MODEL, CODEX_MODEL, DUMMY_KEY, PI_MODEL, run
 from tests.gateway import Gateway
 from tests.tool_adapters.real_agents import real
-from tests.wire.plain import CODEX_CONFIG
 from tool_adapters.agents.claude import Claude
 from tool_adapters.agents.codex import Codex
 from tool_adapters.agents.pi.adapter import Pi
 
 KINDS: dict[str, Any] = {"claude": Claude, "codex": Codex, "pi": Pi}
 LIMIT = 120.0  # seconds of one launch
+CODEX_CONFIG = """\
+model = "{model}"
+openai_base_url = "{url}/v1"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+"""
 REPLY = {
     "type": "object",
     "properties": {"thought": {"type": "string"}, "action": {"type": "string"}},
@@ -34,7 +40,7 @@ REPLY = {
 
 
 class Default:
-    """The plain command, in an empty folder with an empty home."""
+    """The plain command, in an empty folder with an empty home. Codex by its built-in provider, as it comes."""
 
     def __init__(self, folder: Path, cli: str, url: str) -> None:
         self._home, self._work, temporary = (folder / name for name in ("home", "work", "tmp"))

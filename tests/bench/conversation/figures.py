@@ -18,6 +18,7 @@ from tests.gateway import Answer, Text
 TOKENS, CACHED = "input tokens", "input tokens, cache-weighted"
 Cell = dict[str, Any]
 DEFAULT, LEAN = 16.2, 4.0  # times the tokens of ours that a conversation takes at least
+OURS = "ours, compact"  # the way of ours that the bounds are about
 LINEAR, SQUARE = 1.05, 1.8  # the exponent of ours at most, of a conversation with lean flags at least
 
 
@@ -94,16 +95,16 @@ def judged(figures: dict[str, Any], clis: Sequence[str], length: int) -> dict[st
         return bounds
     by_default = []
     for cli in clis:
-        by_default.append(figures[f"{cli}: default / ours, T={length}, {TOKENS}"])
-        lean = f"{cli}: ours / lean, T={length}, {TOKENS}"
-        figures[lean] = round(1 / figures[f"{cli}: lean / ours, T={length}, {TOKENS}"], 4)
+        by_default.append(figures[f"{cli}: default / {OURS}, T={length}, {TOKENS}"])
+        lean = f"{cli}: {OURS} / lean, T={length}, {TOKENS}"
+        figures[lean] = round(1 / figures[f"{cli}: lean / {OURS}, T={length}, {TOKENS}"], 4)
         bounds[f"{cli}: a lean conversation takes {LEAN} times ours"] = (lean, 1 / LEAN)
-        bounds[f"{cli}: ours grows with the horizon"] = (f"{cli}: ours, exponent of {TOKENS}", LINEAR)
+        bounds[f"{cli}: ours grows with the horizon"] = (f"{cli}: {OURS}, exponent of {TOKENS}", LINEAR)
         short = f"{cli}: lean, what its exponent is short of 2"
         figures[short] = round(2 - figures[f"{cli}: lean, exponent of {TOKENS}"], 3)
         bounds[f"{cli}: a lean conversation grows with its square"] = (short, round(2 - SQUARE, 3))
     if len(by_default) > 1:
-        second = f"ours / default, T={length}, {TOKENS}, on the second CLI"
+        second = f"{OURS} / default, T={length}, {TOKENS}, on the second CLI"
         figures[second] = round(1 / sorted(by_default)[-2], 4)
         bounds[f"two CLIs by default take {DEFAULT} times ours"] = (second, round(1 / DEFAULT, 4))
     return bounds

@@ -26,8 +26,11 @@ from tests.bench.skillexec.readers import Perfect
 from tests.bench.skillexec.runtimes import Prompt as ReAct
 from tests.bench.skillexec.runtimes import action_of
 from tests.bench.skillexec.warehouse import Warehouse
-from tests.gateway import Answer, Gateway, Recorded, Text
+from tests.gateway import Answer, ApiError, Gateway, Recorded, Text
 from tests.tool_adapters.real_agents import real
+
+NO_SOCKET = {"/v1/responses": ApiError(426, message="this gateway speaks HTTP alone")}
+"""To Codex, which by default asks for a WebSocket first."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def by_default(folder: Path, cli: str, listed: Sequence[Event]) -> Run:
         return Text(reader.reply(said(request)))
 
     reader = Perfect(WAREHOUSE.books)
-    with Gateway(policy) as gateway:
+    with Gateway(policy, routes=NO_SOCKET) as gateway:
         command = clis.Default(folder, cli, gateway.url)
         return _talk(command.say, True, Clocked(listed, gateway))
 

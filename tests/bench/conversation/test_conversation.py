@@ -17,7 +17,7 @@ from controller.conformance.loopback.recorded import record
 from controller.conformance.weights import dump
 from tests.bench.conversation.__main__ import HORIZONS, WAYS
 from tests.bench.conversation.clis import KINDS, Keeping
-from tests.bench.conversation.figures import CACHED, TOKENS, cell, compared, judged, overtaken
+from tests.bench.conversation.figures import CACHED, OURS, TOKENS, cell, compared, judged, overtaken
 from tests.bench.conversation.reading import reading, said
 from tests.bench.conversation.runs import Clocked, Continued, Run, Typed
 from tests.bench.skillexec import warehouse
@@ -105,7 +105,7 @@ def test_what_falls_short_is_said(talk: Run) -> None:
     cheap = {length: {**cell(talk, length), TOKENS: 1000 * length} for length in HORIZONS}
 
     def short(ours: dict[int, Json], lean: dict[int, Json]) -> set[str]:
-        cells = {"ours": ours, "default": lean, "lean": lean}
+        cells = {OURS: ours, "default": lean, "lean": lean}
         figures: Json = {f"{cli}: {label}": v for cli in KINDS for label, v in compared(cells).items()}
         figures |= {"cell": cheap[10]}
         return {
