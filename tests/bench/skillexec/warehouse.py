@@ -268,10 +268,10 @@ def _change(kind: str, generator: Generator, shelf: int) -> tuple[tuple[str, ...
 def recovery(listed: Sequence[Event], strict: Sequence[bool]) -> int | None:
     """How many actionable events on the drifted entity went wrong after the alert (without one: after the change) until
     the first that was right. None where none was: it never recovered."""
-    since = next(at for at, event in enumerate(listed) if event.alert or event.before)
-    since = next((at for at, event in enumerate(listed) if event.alert), since)
     drifting = next(event for event in listed if event.before)
-    about = next((event.about for event in listed if event.alert), drifting.about)
+    since = next((at for at, event in enumerate(listed) if event.alert), listed.index(drifting))
+    kind, *which = drifting.before
+    about = which[1] if kind in ("replaced", "relabelled") else which[0]
     concerned = [
         right
         for event, right in list(zip(listed, strict, strict=True))[since:]
