@@ -1,4 +1,5 @@
-"""How a benchmark speaks: medians with min and max, bounds, and what falls short of them."""
+"""How a benchmark speaks: medians with min and max, bounds, and what falls short of them. `scripts/bench report` makes
+a page of what several have said."""
 
 from __future__ import annotations
 
@@ -7,9 +8,12 @@ import platform
 import statistics
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+
+FORMAT = 1  # of the JSON line
 
 
 def say(text: str) -> None:
@@ -37,7 +41,10 @@ def report(name: str, runs: int, figures: dict[str, Any], bounds: dict[str, tupl
         if value > most:
             short.append(f"{label}: {value} > {most}")
     line = {
+        "format": FORMAT,
         "bench": name,
+        "options": sys.argv[1:],
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "runs": runs,
         "figures": figures,
