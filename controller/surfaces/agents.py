@@ -147,9 +147,9 @@ def _line(row: Listed) -> Iterator[str]:
     known = f", known {', '.join(row.known)}" if row.known else ""
     where = f" at {row.binary}" if row.binary else ""
     how = f"; {row.dialect} dialect; credential: {row.credential}" if row.dialect else ""
-    version = row.version or "(version unknown)"
+    version = f" {row.version or '(version unknown)'}" if row.binary and (row.version or row.known) else ""
     usable = "usable" if row.usable else "not usable"
-    yield f"{row.name:<18} {usable:<11} kind {row.kind} {version}{where}{known}{how}"
+    yield f"{row.name:<18} {usable:<11} kind {row.kind}{version}{where}{known}{how}"
     if row.why:
         yield f"{'':<18} {row.why}"
     yield from (f"{'':<18} notice: {notice}" for notice in row.notices)

@@ -12,7 +12,7 @@ from controller.surfaces.arguments import Json, TaskOption
 BY_HAND = "The model endpoint by hand: `python -m controller.conformance.loopback --help` (docs/agents.md)."
 
 agents = typer.Typer(
-    help="Which agents could make a step here, and whether they still do as known.",
+    help="Which agents can be used, and still do as known.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -20,7 +20,10 @@ agents = typer.Typer(
 
 @agents.command("list")
 def agents_list(task: TaskOption = None, as_json: Json = False) -> int:
-    """Each agent of the task, or each installed kind: binary, version, who pays, usable or why not."""
+    """Which agents can be used here, or why not.
+
+    Of each agent of the task, or each installed kind: its binary and version, who would pay, what keeps it from a step.
+    """
     from controller.surfaces.agents import listed
 
     return listed(task, as_json)
@@ -48,7 +51,10 @@ def agents_test(
     task: TaskOption = None,
     as_json: Json = False,
 ) -> int:
-    """Hold the installed version against what its adapter stands on: no account, no vendor, only this machine."""
+    """Whether an installed agent still does as known.
+
+    Holds its version against what its adapter stands on: no account, no vendor, only this machine.
+    """
     from controller.surfaces.conform import tested
 
     return tested(name, task, live=live, only=case or [], cli=cli, record=record, as_json=as_json)
