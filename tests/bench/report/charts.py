@@ -233,9 +233,14 @@ def _drawn(root: Element, series: Series, x: Scale, y: Scale) -> None:
         SubElement(mark, "title").text = f"{series.name}: {point.x:,g}, {point.y:,g}{spread}"
 
 
+def _words(chart: Matrix) -> list[str]:
+    return [word for row in chart.cells.values() for word, _ in row.values()]
+
+
 def _matrix(chart: Matrix) -> Element:
     first = max(len(row) for row in chart.rows) * LETTER + 12
-    cell, row = max(62.0, (WIDTH * 1.45 - first) / len(chart.columns)), 25.0
+    widest = max(len(word) for word in (*chart.columns, *_words(chart))) * LETTER + 12
+    cell, row = max(62.0, widest, (WIDTH * 1.45 - first) / len(chart.columns)), 25.0
     root = _begun(chart, first + cell * len(chart.columns) + 2, row * (len(chart.rows) + 1) + 4)
     for across, column in enumerate(chart.columns):
         _text(root, first + cell * (across + 0.5), row - 9, column, "tick middle")

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from tests.bench.report import FORMAT, __main__, skillexec_views, wire_views
-from tests.bench.report.charts import Axis, Lines, Point, Scale, Series, apart, svg
+from tests.bench.report.charts import Axis, Lines, Matrix, Point, Scale, Series, apart, svg
 from tests.bench.report.page import html, markdown, table_of
 from tests.bench.report.results import BadResult, Results, read
 from tests.bench.report.views import View
@@ -293,3 +293,13 @@ def test_long_labels_have_room() -> None:
     )
     for x, y, text in texts(Lines("a", "b", "c", Axis("x"), Axis("y"), series)):
         assert x + 6.2 * len(text) <= 460 and 0 < y < 320
+
+
+def test_every_column_of_a_matrix_has_room_for_its_name() -> None:
+    columns = tuple(f"a long name, {at}" for at in range(9))
+    chart = Matrix(
+        "a", "b", "c", ("row",), columns, {"row": dict.fromkeys(columns, ("0; never 1/2", "part"))}
+    )
+    middles = [float(text.attrib["x"]) for text in svg(chart).iter("text") if text.text in columns]
+    assert min(after - before for before, after in pairwise(middles)) >= 6.2 * len(columns[0])
+    assert middles[-1] + 3.1 * len(columns[0]) <= float(svg(chart).attrib["viewBox"].split()[2])
