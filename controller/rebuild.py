@@ -64,7 +64,7 @@ def rebuilt(run: str, rows: list[Row], head: str | None) -> tuple[RunRecord, tup
                 "refused": forbidden(parsed),
                 "digests": start.digests | agreed(parsed),
                 "step": max(row.step for row in parsed),
-                "head": head or start.head,
+                "head": head or told or start.head,
                 "spent": spent(parsed),
                 "halt": halt,
                 "version": 0,

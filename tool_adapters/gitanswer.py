@@ -23,6 +23,7 @@ _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission denied|Host key verification failed"
     r"|does not appear to be a git repository|[Rr]epository .*not found|not allowed|returned error: 40[0134]"
     r"|does not support --atomic|hook declined"
+    r"|not our ref|unadvertised object"
     r"|remote rejected.*(prohibited|protected|deny|denied|declined)"
 )
 
@@ -36,6 +37,11 @@ def over_http() -> Mapping[str, str]:
 def silent(error: ControllerError) -> bool:
     """Whether the remote was waited for in vain: trying again would take as long once more."""
     return bool(_SILENT.search(_said(error)))
+
+
+def unknown(error: BaseException | None) -> bool:
+    """Whether it has no object of the id that it was asked for, or gives none out but by its refs."""
+    return bool(re.search(r"not our ref|unadvertised object", getattr(error, "stderr", "")))
 
 
 def hopeless(error: ControllerError) -> bool:

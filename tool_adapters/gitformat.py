@@ -115,3 +115,13 @@ def numstat(data: bytes) -> tuple[FileStat, ...]:
 def paths(data: bytes) -> tuple[str, ...]:
     """NUL-separated paths."""
     return tuple(text(each) for each in data.split(b"\0") if each)
+
+
+def fed(data: bytes) -> bytes:
+    """A block of data, as `fast-import` is fed with it."""
+    return b"data %d\n%s\n" % (len(data), data)
+
+
+def fed_file(path: str, data: bytes) -> bytes:
+    """The same of a plain file."""
+    return f"M 100644 inline {path}\n".encode() + fed(data)

@@ -29,10 +29,17 @@ from tool_adapters.gitdir import GitDir
 from tool_adapters.githardening import outward
 
 NAME = "store"  # how git knows the remote, in the copy
-NAMESPACE, REMOTE, SEEN = "refs/skill-state/", "refs/remote/", "refs/seen/"
+NAMESPACE, REMOTE, SEEN, HAD = "refs/skill-state/", "refs/remote/", "refs/seen/", "refs/had/"
 AUTHOR = "skill-state <noreply@localhost>"
 STALE = 10.0  # seconds after which a lock in the copy is nobody's
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each try
+QUIETLY = (
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+    "--quiet",
+)
 LOOSE = 20  # files in one of the 256 folders of loose objects: time to pack
 _TAKEN_OVER = re.compile(r"http\..*|url\..*\.(push)?insteadof")
 _BROKEN = re.compile(
@@ -144,10 +151,9 @@ class GitRemote:
 
     def _fetch(self, prefix: str) -> Mapping[str, str]:
         local = prefix.replace(NAMESPACE, REMOTE, 1)
-        flags = ("--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
         with self._locked():
             self._knock()
-            self._outside("fetch", *flags, "--no-recurse-submodules", NAME, f"+{prefix}*:{local}*")
+            self._outside("fetch", "--prune", *QUIETLY, NAME, f"+{prefix}*:{local}*")
             listed = self._inside("for-each-ref", "--format=%(objectname) %(refname)", local).decode()
             self._pack()
         pairs = (line.split(" ", 1) for line in listed.splitlines())
@@ -216,10 +222,8 @@ class GitRemote:
         hint = "nothing is lost and nothing starts afresh: run again when it can be reached"
         if said is not None and gitanswer.hopeless(said):
             hint = "see that `git ls-remote` and `git push` work here without a question being asked"
-            program = next(
-                (name for name in ("core.sshcommand", "credential.helper") if self._top.engine.setting(name)),
-                None,
-            )
+            names = ("core.sshcommand", "credential.helper")
+            program = next((name for name in names if self._top.engine.setting(name)), None)
             if program:
                 hint += f"; {program} of the repository names a program and is not used: set it in your own"
         return Unavailable(f"can't {what} the remote: {gitanswer.why(said)}", where=self.address, hint=hint)
@@ -232,7 +236,7 @@ class GitRemote:
         feed = [b"feature done\n"]
         for number, draft in enumerate(drafts, start=1):
             feed.append(f"commit {spare}\nmark :{number}\ncommitter {AUTHOR} {now} +0000\n".encode())
-            feed.append(_data(draft.message.encode()))
+            feed.append(gitformat.fed(draft.message.encode()))
             if draft.parent is not None:
                 mark = f":{draft.parent + 1}" if isinstance(draft.parent, int) else draft.parent
                 feed.append(f"from {mark}\n".encode())
@@ -242,7 +246,7 @@ class GitRemote:
                     tree = self._inside("rev-parse", "--verify", f"{draft.base}^{{tree}}").decode().strip()
                     feed.append(f"M 040000 {tree} \n".encode())
             for path, data in draft.files.items():
-                feed.append(f"D {path}\n".encode() if data is None else _file(path, data))
+                feed.append(f"D {path}\n".encode() if data is None else gitformat.fed_file(path, data))
             # The ref goes at once: the commit is known by its id, and the next one must not build on it.
             feed.append(f"\nget-mark :{number}\nreset {spare}\nfrom {'0' * 40}\n\n".encode())
         feed.append(b"done\n")
@@ -252,7 +256,13 @@ class GitRemote:
     def listed(self, commit: str) -> Mapping[str, int]:
         """See contracts.refs.Refs."""
         found = {}
-        for line in self._inside("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+        try:
+            out = self._inside("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+        except GitFailed as error:  # a ref that somebody set to a file
+            if "not a tree object" not in error.stderr:
+                raise
+            out = b""
+        for line in out.split(b"\0"):
             head, tab, path = line.partition(b"\t")
             if tab:
                 found[gitformat.text(path)] = int(head.split()[3])
@@ -275,6 +285,17 @@ class GitRemote:
             found.append(data[at : at + size])
             at += size + 1
         return found
+
+    def have(self, commit: str) -> bool:
+        """See contracts.refs.Refs."""
+        try:
+            if self.read([commit]) == [None]:
+                self._outside("fetch", *QUIETLY, NAME, f"+{commit}:{HAD}{commit}")
+        except Unavailable as error:
+            if not gitanswer.unknown(error.__cause__):
+                raise
+            return False
+        return True
 
     def contains(self, commit: str, tip: str) -> bool:
         """See contracts.refs.Refs."""
@@ -320,9 +341,8 @@ class GitRemote:
         is not there, or only behind and nowhere checked out."""
         run, ref = self._top.engine.run, f"refs/heads/{branch}"
         if self._top.rev(commit) is None:
-            flags = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
-            more = ("--no-recurse-submodules", "--upload-pack=git-upload-pack")
-            run("fetch", *flags, *more, str(self.copy), commit, env={"GIT_ALLOW_PROTOCOL": "file"})
+            more = ("--upload-pack=git-upload-pack", str(self.copy), commit)
+            run("fetch", *QUIETLY, *more, env={"GIT_ALLOW_PROTOCOL": "file"})
         mine = self._top.rev(ref) if branch else commit
         if mine == commit or (mine and self._top.merge_base(mine, commit) != mine):
             return
@@ -377,11 +397,3 @@ def _age(path: Path) -> float | None:
         return time.time() - path.stat().st_mtime
     except OSError:
         return None
-
-
-def _data(data: bytes) -> bytes:
-    return b"data %d\n%s\n" % (len(data), data)
-
-
-def _file(path: str, data: bytes) -> bytes:
-    return f"M 100644 inline {path}\n".encode() + _data(data)

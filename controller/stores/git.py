@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -184,30 +184,32 @@ class GitStore:
         return after.model_copy(update={"inbox": kept})
 
     # ---- recovery -----------------------------------------------------------------------------------------
-    async def found(self, task: str) -> tuple[Found, Found | None]:
-        """What is on the remote; and what stood there, as this clone saw it or the lease names it, where that is not
-        what it became of."""
+    async def found(self, task: str) -> tuple[Found, list[Found]]:
+        """What is on the remote; and the records that are left: what the lease names, what this clone saw last, what
+        stands there."""
 
-        def look() -> tuple[Found, Found | None]:
+        def look() -> tuple[Found, list[Found]]:
             seen, now = self.refs.seen(at.prefix(task) + at.RECORD), self._desk.look(task)
-            stood = git_branch.stood(now, seen)
-            return now, Found.of_commit(self.refs, task, stood) if stood else None
+            left = dict.fromkeys((now.named, seen, now.stands.get(at.RECORD)))
+            return now, [Found.of_commit(self.refs, task, commit) for commit in left if commit]
 
         return await _thread(look)
 
-    async def restore(self, lease: Lease, commit: str, number: int | None = None, rows: int = 0) -> None:
-        """The record ref to a commit that this clone has; with `number` without the record of that run, and with no
-        more than its first `rows` rows."""
+    async def restore(
+        self, lease: Lease, commit: str, moves: Mapping[str, str], number: int | None = None, rows: int = 0
+    ) -> None:
+        """The record ref to a commit that this clone has, and what else `moves`; with `number` without the record of
+        that run, and with no more than its first `rows` rows."""
 
         def plan(found: Found) -> Plan:
             held = found.fenced(lease)
             drafts = {at.LEASE: _leased(lease.task, held)}
             if number is None:
-                return Plan(drafts, {at.RECORD: commit})
+                return Plan(drafts, {at.RECORD: commit, **moves})
             files = at.of_run(self.refs.listed(commit), number, rows)
             message = f"the record of run {number} is to be rebuilt"
             drafts[at.RECORD] = Draft(message, dict.fromkeys(files), commit, commit)
-            return Plan(drafts)
+            return Plan(drafts, moves)
 
         await _thread(partial(self._desk.write, lease.task, plan))
         self._desk.known.pop(lease.task, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,14 +16,15 @@ from contracts.refs import Refs
 from controller.stores import document
 from controller.stores import git_layout as at
 from controller.stores.git_layout import Consumed, Held, Output
-from controller.stores.mirror import Row, unlined
+from controller.stores.mirror import Row, sound, unlined
 
 
 @dataclass(frozen=True)
 class Found:
     """`stands` are the commits of the task's refs by their short names, `files` (path -> size) those of its record
-    commit of that `layout`, `named` the record commit that the lease's names, `posts` the words in the inbox that were
-    not taken in yet, `given` the highest id of any."""
+    commit of that `layout`, `named` the commit that the lease's names as the record, `posts` the words in the inbox
+    that were not taken in yet, `given` the highest id of any. A lease that can't be read is as none; `unread`: why the
+    record commit can't be, which has no files then."""
 
     refs: Refs
     task: str
@@ -34,6 +36,7 @@ class Found:
     consumed: Consumed
     posts: tuple[Post, ...]
     given: int
+    unread: str = ""
     _records: dict[int, RunRecord] = field(default_factory=dict)
 
     @classmethod
@@ -58,22 +61,18 @@ class Found:
         wanted += [f"{lease}:{at.HELD}", lease] if lease else []
         wanted += [f"{inbox}:{path}" for path in (at.LAST, *words)] if inbox else []
         data = dict(zip(wanted, refs.read(wanted), strict=True))
+        held, named = _held(data.get(f"{lease}:{at.HELD}")), at.parent_of(data.get(lease or ""))
+        layout, consumed, unread = at.LAYOUT, Consumed(), ""
         try:
             layout = _layout(refs, data.get(f"{record}:{at.FORMAT}"))
             consumed = Consumed.parsed(data.get(f"{record}:{at.CONSUMED}"))
-            last = int((data.get(f"{inbox}:{at.LAST}") or b"0").strip())
-            said = ((at.post_of(path), data[f"{inbox}:{path}"]) for path in words)
-            posts = tuple(
-                Post(id=id, body=document.body.validate_json(body or b""))
-                for id, body in said
-                if id is not None and id not in consumed
-            )
-            held = Held.parsed(data[f"{lease}:{at.HELD}"]) if lease else None
-            named = at.parent_of(data[lease]) if lease else None
         except ValueError as error:
-            raise damaged(refs, task, f"something in it can't be read: {error}") from error
+            files, unread = {}, f"something in it can't be read: {error}"
+        words = [at.LAST, *words] if inbox else []
+        last, posts = _said(refs, task, inbox, {path: data[f"{inbox}:{path}"] for path in words})
+        fresh = tuple(post for post in posts if post.id not in consumed)
         given = max(last, consumed.last)
-        return cls(refs, task, stands, files, layout, held, named, consumed, posts, given)
+        return cls(refs, task, stands, files, layout, held, named, consumed, fresh, given, unread)
 
     def after(
         self, stands: Mapping[str, str], files: Mapping[str, int], record: RunRecord | None, **more: Any
@@ -86,6 +85,16 @@ class Found:
     def unnamed(self) -> bool:
         """Whether a lease should name the record, and none does."""
         return at.RECORD in self.stands and self.named is None and self.layout > 1
+
+    @cached_property
+    def fault(self) -> str:
+        """Why what stands where the record should is none, as far as its files tell; empty where it may be one."""
+        newest = at.newest(self.files)
+        if self.unread or at.RECORD not in self.stands:
+            return self.unread
+        if newest is None:
+            return "no run is in it"
+        return "" if newest in self.runs else f"the record of run {newest} is missing"
 
     # ---- runs ---------------------------------------------------------------------------------------------
     @cached_property
@@ -137,6 +146,24 @@ class Found:
             except ValueError as error:
                 raise damaged(self.refs, self.task, f"{path} is no audit row") from error
 
+    @cached_property
+    def sound(self) -> list[Row]:
+        """The audit rows of the newest run, as far as its chain holds."""
+        rows: list[Row] = []
+        newest = at.newest(self.files)
+        with suppress(Unavailable):
+            for row in self.rows(newest) if newest is not None else ():
+                rows.append(row)
+        return sound(rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the record of the newest run can be read and its audit holds."""
+        record = None if self.fault else self.readable
+        return (
+            record is not None and len(self.sound) == record.rows and not document.faults(self.sound, record)
+        )
+
     def goes_on_from(self, before: RunRecord) -> bool:
         """Whether this is what became of a record that stood here earlier: its audit chain is a beginning of ours."""
         now = self.record(before.number)
@@ -170,6 +197,34 @@ class Found:
         return self.refs.read([f"{self.stands[at.RECORD]}:{path}" for path in paths])
 
 
+def _held(data: bytes | None) -> Held | None:
+    try:
+        return Held.parsed(data)
+    except ValueError:
+        return None
+
+
+def _said(
+    refs: Refs, task: str, inbox: str | None, data: Mapping[str, bytes | None]
+) -> tuple[int, tuple[Post, ...]]:
+    """The highest id that the inbox gave, and the words in it, by its files. Raises Unavailable."""
+    try:
+        last = int((data.get(at.LAST) or b"0").strip())
+        posts = [
+            Post(id=id, body=document.body.validate_json(said or b""))
+            for path, said in data.items()
+            if (id := at.post_of(path)) is not None
+        ]
+    except ValueError as error:
+        raise Unavailable(
+            f"the words of people for task {task!r} on the remote can't be read: {error}",
+            where=refs.address,
+            hint=f"set {at.prefix(task)}{at.INBOX} back to an older commit of its own, or delete it: what no run took "
+            "in is to be said again",
+        ) from error
+    return last, tuple(posts)
+
+
 def _layout(refs: Refs, said: bytes | None) -> int:
     """Raises Unavailable for a layout of a newer version, ValueError for none."""
     layout = int((said or b"1").strip())
@@ -186,5 +241,5 @@ def damaged(refs: Refs, task: str, what: str) -> Unavailable:
     return Unavailable(
         f"the record of task {task!r} on the remote is damaged: {what}",
         where=refs.address,
-        hint="nothing was changed; `controller state recover` rebuilds it from its audit",
+        hint="nothing was changed; `controller state recover` puts back what stood there, or rebuilds it",
     )

@@ -7,6 +7,7 @@ record   a commit per write; its tree holds everything that is to last:
            runs/N/audit/HUNDREDS/SEQ.json            a row of the audit chain
            runs/N/artifacts/HUNDREDS/STEP/ID         an output; ID.left where it was left out, and why
 work     the tip of the run's branch; run-N: the tip that run N left
+was-ID   a record or a branch in whose place a recovery put another one
 lease    who works on the task: lease.json; each renewal another commit, whose parent is the record that was
          written with it, or last before it: a record that was put back is told by that
 inbox    people's words: posts/ID.json, `last` the highest id that was ever given
@@ -28,6 +29,8 @@ RECORD, WORK, LEASE, INBOX = "record", "work", "lease", "inbox"
 FORMAT, CONSUMED, HELD, LAST = "format", "consumed.json", "lease.json", "last"
 LEFT_OUT = ".left"
 _RECORD = re.compile(r"runs/(\d+)/record\.json")
+_PARENT = re.compile(rb"tree [0-9a-f]+\nparent ([0-9a-f]+)\n")
+_ROW = re.compile(r"runs/(\d+)/audit/\d+/\d+\.json")
 _OUTPUT = re.compile(r"runs/(\d+)/artifacts/(\d+)/(\d+)/([0-9a-f]{16})(\.left)?")
 
 
@@ -40,6 +43,11 @@ def task_of(ref: str) -> str | None:
     """The task whose record ref this is."""
     task, slash, name = ref.removeprefix(NAMESPACE).partition("/")
     return task if slash and name == RECORD else None
+
+
+def was(commit: str) -> str:
+    """The short name of the ref that keeps what a recovery put something else in the place of."""
+    return f"was-{commit[:12]}"
 
 
 def record_path(number: int) -> str:
@@ -63,6 +71,12 @@ def numbers(files: Mapping[str, int]) -> list[int]:
     return sorted((int(found[1]) for path in files if (found := _RECORD.fullmatch(path))), reverse=True)
 
 
+def newest(files: Mapping[str, int]) -> int | None:
+    """The newest run that left anything to know it by in a tree: its record, or audit rows of it."""
+    found = (_RECORD.fullmatch(path) or _ROW.fullmatch(path) for path in files)
+    return max((int(each[1]) for each in found if each), default=None)
+
+
 def of_run(files: Mapping[str, int], number: int, beyond: int) -> list[str]:
     """The record of a run, and its audit rows after the first `beyond`."""
     folder = record_path(number).removesuffix("record.json")
@@ -77,9 +91,9 @@ def number_of(run: str) -> int | None:
 
 
 def parent_of(commit: bytes | None) -> str | None:
-    """The only parent that a commit object names."""
-    head = (commit or b"").partition(b"\n\n")[0]
-    return next((line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")), None)
+    """The only parent that a commit object names; None where it names none, or is no commit."""
+    found = _PARENT.match(commit or b"")
+    return found[1].decode() if found else None
 
 
 def post_of(path: str) -> int | None:
@@ -170,6 +184,7 @@ class Held:
         """Raises ValueError."""
         try:
             found = orjson.loads(data or b"")
-            return cls(**{**found, "owner": Owner(**found["owner"])})
+            numbers = {"epoch": int(found["epoch"]), "expires": float(found["expires"])}
+            return cls(**{**found, **numbers, "owner": Owner(**found["owner"])})
         except (KeyError, TypeError) as error:
             raise ValueError(str(error)) from error

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from contracts.errors import ControllerError, Lost, Unavailable
 from contracts.record import RunRecord
 from contracts.refs import Draft, Move, Refs
-from controller.stores import git_branch
 from controller.stores import git_layout as at
+from controller.stores import git_lost
 from controller.stores.git_found import Found
 
 TRIES = 12  # times that a write is planned anew because something moved
@@ -48,7 +48,7 @@ class Desk:
                 found = Found.read(self.refs, task, self.known.get(task))
                 try:
                     if not self.trusting:
-                        git_branch.refuse_lost(found, seen)
+                        git_lost.refuse_lost(found, seen)
                 except Unavailable:
                     if (pause := next(pauses, None)) is None:
                         raise

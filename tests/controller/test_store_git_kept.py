@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import anyio
 import pytest
 
 from contracts.errors import Unavailable
 from contracts.ports import Artifacts, Gone
+from controller.restore import restore
 from controller.stores import git_layout, git_outputs, owner
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.git import GitStore
 from controller.stores.git_outputs import SharedArtifacts
-from tests.controller.store_suite import row
+from tests.controller.store_suite import record, row
 from tests.controller.two_clones import LEASE, RECORD, Two
 from tests.tool_adapters.repositories import git
 from tool_adapters import remote_refs
@@ -54,6 +56,32 @@ def test_a_damaged_or_newer_record_is_refused(two: Two, files: dict[str, bytes |
     tampered(two, files)
     with pytest.raises(Unavailable, match=told):
         anyio.run(two.store().load, "tidy")
+
+
+def test_a_rebuilding_that_was_killed_midway_is_no_fresh_start_and_is_gone_on_with(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        opening = row(0).model_copy(
+            update={"kind": "opened", "extra": {"record": record(1, two.base).model_dump(mode="json")}}
+        )
+        store = two.store()
+        lease = await store.lease("tidy", 60)
+        stored = await store.swap(record(1, two.base), opening, lease)
+        await store.swap(stored, row(1), lease)
+        await store.release(lease)
+        tampered(two, {"runs/0001/record.json": b"{"}, lease=True)
+        killed = two.store("other", trusting=True)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(killed, "swap", Mock(side_effect=KeyboardInterrupt))
+            await restore(killed, "tidy")
+        assert "runs/0001/record.json" not in git(two.bare, "ls-tree", "-r", "--name-only", RECORD)
+        with pytest.raises(Unavailable, match="the record of run 1 is missing"):
+            await two.store("other").load("tidy")
+        back = await restore(two.store("other", trusting=True), "tidy")
+        assert back.record.rows == 3 and await two.store().load("tidy") == back.record
+
+    anyio.run(story)
 
 
 @pytest.mark.parametrize(

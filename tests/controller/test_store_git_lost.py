@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from controller.restore import restore
 from controller.stores import git_writing
 from tests.controller.store_suite import row
 from tests.controller.two_clones import LEASE, RECORD, WORK, Two
-from tests.tool_adapters.repositories import git
+from tests.tool_adapters.repositories import ENV, git
 from tool_adapters import remote_refs
 from tool_adapters.remote_refs import GitRemote
 
@@ -54,12 +55,23 @@ HARMS: dict[str, tuple[Harm, str, str]] = {
         "its lease names it",
     ),
     "rewound": (put(RECORD), "this clone saw version 4", "its lease names version 4"),
-    "set to an older tree": (replaced, "this clone saw version 4", "its lease names version 4"),
+    "set to an older tree": (replaced, "its lease names version 4", "its lease names version 4"),
     "all but the lease gone": (put(RECORD, WORK), "put back, or is another one", "its lease names version 4"),
     "the lease gone": (
         lambda two, old: git(two.bare, "update-ref", "-d", LEASE),
         "nothing tells whether",
         "nothing tells whether",
+    ),
+    "the lease set to what is none": (
+        lambda two, old: git(two.bare, "update-ref", LEASE, two.base),
+        "names no record",
+        "names no record",
+    ),
+    "the lease rewound": (put(LEASE), "the lease .* was put back", "the lease .* was put back"),
+    "record and lease gone": (
+        lambda two, old: [git(two.bare, "update-ref", "-d", ref) for ref in (RECORD, LEASE)],  # type: ignore[func-returns-value]
+        "this clone saw it there",
+        "nothing there names it: its branch is there",
     ),
     "all gone": (
         lambda two, old: [git(two.bare, "update-ref", "-d", ref) for ref in two.refs()],  # type: ignore[func-returns-value]
@@ -94,7 +106,17 @@ def test_a_record_that_was_lost_is_refused_by_every_clone_that_can_know(two: Two
     anyio.run(story)
 
 
-@pytest.mark.parametrize("harm", ["gone", "rewound", "set to an older tree", "the lease gone"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "gone",
+        "rewound",
+        "set to an older tree",
+        "the lease gone",
+        "the lease set to what is none",
+        "the lease rewound",
+    ],
+)
 def test_what_the_lease_names_is_put_back_in_any_clone(two: Two, harm: str) -> None:
     async def story() -> None:
         store = two.store()
@@ -211,9 +233,63 @@ def test_a_branch_that_lost_the_work_or_knows_more_is_refused(two: Two) -> None:
             await two.store().lease("tidy", 60)
         git(two.bare, "update-ref", "-d", WORK)
         assert (await two.store().load("tidy")) == stored, "this clone has the commit"
-        with pytest.raises(Unavailable, match="this clone does not have its commits"):
-            await two.store("other").load("tidy")
+        assert (await two.store("other").load("tidy")) == stored, "the remote has it still, under no ref"
+        git(two.bare, "gc", "-q", "--prune=now")
+        git(two.folder, "clone", "-q", str(two.bare), "later")
+        with pytest.raises(Unavailable, match="neither the remote nor this clone has its work"):
+            await two.store("later").load("tidy")
         await two.store().swap(stored, row(2), lease)
         assert two.refs()[WORK] == one, "put back"
+
+    anyio.run(story)
+
+
+@pytest.mark.parametrize("to", [None, "base", "theirs"])
+def test_a_branch_that_lost_the_work_is_set_again_by_a_clone_that_never_had_it(
+    two: Two, to: str | None
+) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        head, theirs = two.commit("one"), two.commit("theirs")
+        stored = await store.swap(stored.model_copy(update={"head": head}), row(1), lease)
+        await store.release(lease)
+        git(two.root, "push", "-q", "-f", "origin", f"{theirs}:{WORK}")
+        if to is None:
+            git(two.bare, "update-ref", "-d", WORK)
+        elif to == "base":
+            git(two.bare, "update-ref", WORK, two.base)
+        back = await restore(two.store("other", trusting=True), "tidy")
+        assert "its branch is set again" in back.how and two.refs()[WORK] == head
+        kept = {ref: at for ref, at in two.refs().items() if "/was-" in ref}
+        assert list(kept.values()) == ([theirs] if to == "theirs" else [])
+        assert all(ref in back.how for ref in kept)
+        assert (await two.store("other").load("tidy")) == back.record
+        with pytest.raises(ConfigError, match="is whole"):
+            await restore(two.store("other", trusting=True), "tidy")
+
+    anyio.run(story)
+
+
+def test_where_nothing_is_left_the_refusal_says_how_to_begin_afresh(two: Two) -> None:
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store)
+        head = two.commit("one")
+        await store.swap(stored.model_copy(update={"head": head}), row(1), lease)
+        await store.release(lease)
+        for ref in (RECORD, LEASE):
+            git(two.bare, "update-ref", "-d", ref)
+        with pytest.raises(Unavailable) as refused:
+            await two.store("other").load("tidy")
+        with pytest.raises(Unavailable) as again:
+            await restore(two.store("other", trusting=True), "tidy")
+        said = [str(each.value).partition("git fetch")[2].rstrip(")") for each in (refused, again)]
+        assert said[0] and said[0] in said[1]
+        subprocess.run(f"git fetch {said[1]}", shell=True, check=True, cwd=two.folder / "other", env=ENV)
+        assert await two.store("other").load("tidy") is None
+        assert head in two.refs().values(), "its commits are kept"
+        back = await restore(two.store(trusting=True), "tidy")
+        assert back.record.rows == 3 and two.refs()[WORK] == head, "the clone that saw it still can"
 
     anyio.run(story)
