@@ -36,6 +36,12 @@ def section(name: str, text: str, short: bool = False) -> str:
     return f"[{name}]\n{text}\n" if short else f"=== {name.upper()} ===\n{text}\n\n"
 
 
+def heading(line: str) -> str | None:
+    """The name of the section whose heading this line is, in either form; None where it is none."""
+    found = _HEADING.fullmatch(line) or _SHORT.fullmatch(line)
+    return found[1].lower() if found else None
+
+
 def sections(prompt: str) -> Iterator[Section]:
     """The sections of a whole prompt, in order; together they are the prompt. What stands before the first heading
     is called `preface`. The first heading says in which form all are written."""

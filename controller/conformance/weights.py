@@ -29,7 +29,7 @@ PROMPT = (
 SCHEMA = "schema"
 READ = ("tools", "system", "instructions", "messages", "input")
 """Fields that a model reads; of `tools` all, of the others the texts."""
-_OURS = re.compile(r"^=== [A-Z][A-Z ]* ===$", re.MULTILINE)
+_OURS = re.compile(r"^(?:=== [A-Z][A-Z ]* ===|\[(?:skill|state)\])$", re.MULTILINE)
 _AFTER = re.compile(r"\n\n<cwd>\n.*\Z", re.DOTALL)
 """What a CLI appends to a text of ours."""
 

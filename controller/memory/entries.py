@@ -13,6 +13,7 @@ from contracts.base import JsonObject
 from contracts.grammar import inner_actions
 from contracts.record import AuditRow
 from contracts.schema_refs import pointer
+from contracts.sections import heading
 from contracts.state import ANY_KEY, FieldRule
 from contracts.text import clean, cut, line
 from controller.history import became, committed
@@ -128,16 +129,18 @@ class Past:
         if id is None or id in self._read:
             return
         lines = self._lines(id, row.step)
-        for at in _section(lines, "NOTES FROM THE USER"):
+        for at in _section(lines, "notes from the user"):
             if (note := _NOTE.match(lines[at])) and note[1] not in self._read:
                 self._read.add(note[1])
                 yield Entry("decision", row.step, f"{note[1]}, a note of the user", (note[2],))
-        section = _section(lines, "OBSERVATION")
+        section = _section(lines, "observation")
         head = _OBSERVED.match(lines[section.start]) if section else None
         if head is None or head[0] in self._read:
             return
         self._read.add(head[0])  # after a rejection the same observation is shown again
-        begins = [at for at in section if lines[at].startswith("--- ")]
+        titled = [at for at in section if lines[at].startswith("--- ")]
+        before = range(section.start, titled[0] if titled else section.stop)
+        begins = [section.start, *titled] if any(lines[at].startswith(" ") for at in before) else titled
         for at, end in zip(begins, [*begins[1:], section.stop], strict=True):
             yield from self._block(int(head[1]), head[2], lines, at, end, id)
 
@@ -225,10 +228,10 @@ def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def _section(lines: list[str], name: str) -> range:
     """The places of the lines of a section of a prompt. What is not ours is moved in there, so that a heading in
     the first column is one; of two the last, since a skill may hold anything."""
-    begin = next((at for at in range(len(lines) - 1, -1, -1) if lines[at] == f"=== {name} ==="), None)
+    begin = next((at for at in range(len(lines) - 1, -1, -1) if heading(lines[at]) == name), None)
     if begin is None:
         return range(0)
-    end = next((at for at in range(begin + 1, len(lines)) if lines[at].startswith("=== ")), len(lines))
+    end = next((at for at in range(begin + 1, len(lines)) if heading(lines[at])), len(lines))
     while end > begin + 1 and not lines[end - 1]:
         end -= 1
     return range(begin + 1, end)

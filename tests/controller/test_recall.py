@@ -184,6 +184,14 @@ def test_what_a_step_was_shown_is_found_also_where_it_was_only_a_title(world: Wo
     assert hit.place == "read_files: src/a.txt lines 1–2 of 2" and hit.text == "1|one old\n2|two"
 
 
+def test_what_a_compact_prompt_showed_is_found_too(tmp_path: Path) -> None:
+    world = World(tmp_path / "r", task=LONG.replace("name: tidy", "name: tidy\nlayout: compact", 1))
+    asked(world, action("read_files", {"files": [{"path": "src/a.txt"}]}))
+    assert world.prompts[0].startswith("[skill]\n")
+    (hit,) = found(world, "one old", "output").hits
+    assert hit.place == "read_files: src/a.txt lines 1–2 of 2" and hit.text == "1|one old\n2|two"
+
+
 # ---- any question -----------------------------------------------------------------------------------------
 HOSTILE = (
     '"', "'", '"unclosed', "a NOT b", "a AND", "OR", "NEAR(a b, 2)", "text: x", "^a", "a*b*", "-a", "(", "a) OR (b",

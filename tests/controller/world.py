@@ -70,7 +70,9 @@ def repository(root: Path, files: dict[str, str] | None = None, task: str = TASK
         path.write_text(text)
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "start")
-    (root / "task.yaml").write_text(task if LAYOUT == "full" else f"{task}layout: {LAYOUT}\n")
+    if LAYOUT != "full" and "\nlayout: " not in task:
+        task = task.replace("version: 1\n", f"version: 1\nlayout: {LAYOUT}\n", 1)
+    (root / "task.yaml").write_text(task)
     return root / "task.yaml"
 
 

@@ -28,6 +28,7 @@ RIVALS: dict[str, Callable[[Domain], Runtime]] = {
     "skill.state": SkillState,
 }
 OURS = ("ours, paper", "ours, compact", "ours, full")
+SIZED = OURS[:2]  # those whose size has a bound
 EVERYBODY = (*RIVALS, *OURS)
 Noise = Callable[[int], list[str]]
 
@@ -143,13 +144,14 @@ def long(lengths: Iterable[int], shelves: int, seeds: Iterable[int] = SEEDS[:1])
     """Ours alone over long horizons, on so many shelves."""
     found: dict[str, Any] = {}
     lengths, seeds = list(lengths), list(seeds)
-    totals = []
-    for length in lengths:
-        cell = [Sized.of(episode("ours, paper", stored(seed, length, shelves))) for seed in seeds]
-        found[f"T={length}, {shelves} shelves"] = told(cell)
-        totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
-        say(f"long: T={length}, {shelves} shelves: {told(cell)['tokens a prompt, o200k']}")
-    found[f"growth exponent, {shelves} shelves"] = exponent(lengths, totals)
+    for runtime in SIZED:
+        totals = []
+        for length in lengths:
+            cell = [Sized.of(episode(runtime, stored(seed, length, shelves))) for seed in seeds]
+            found[f"{runtime}, T={length}, {shelves} shelves"] = told(cell)
+            totals.append(sum(each.prompt["o200k"] + each.reply["o200k"] for each in cell))
+            say(f"long: {runtime}, T={length}, {shelves} shelves: {told(cell)['tokens a prompt, o200k']}")
+        found[f"{runtime}, growth exponent, {shelves} shelves"] = exponent(lengths, totals)
     return found
 
 

@@ -70,7 +70,7 @@ def told(episodes: Sequence[Sized]) -> dict[str, object]:
         "first desync": [each.desync for each in episodes],
     }
     for name in NAMES:
-        found[f"tokens a prompt, {name}"] = over((each.prompt[name] / each.calls for each in episodes), 0)
+        found[f"tokens a prompt, {name}"] = over((each.prompt[name] / each.calls for each in episodes), 1)
         found[f"tokens a reply, {name}"] = over((each.reply[name] / each.calls for each in episodes), 0)
         found[f"tokens in all, {name}"] = over((each.prompt[name] + each.reply[name] for each in episodes), 0)
     return found

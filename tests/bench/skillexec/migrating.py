@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -26,7 +25,7 @@ from tests.bench.skillexec.books import Shelves
 from tests.bench.skillexec.domains import WAREHOUSE
 from tests.bench.skillexec.episode import Outcome
 from tests.bench.skillexec.figures import judged
-from tests.bench.skillexec.ours import Answering, Events, begun, rig_of, steps
+from tests.bench.skillexec.ours import Answering, Events, begun, rig_of, scratch, steps
 from tests.bench.skillexec.readers import Perfect
 from tests.bench.skillexec.warehouse import SEEDS, Warehouse, events
 
@@ -94,7 +93,7 @@ def migrated(length: int = 60, seeds: Iterable[int] = SEEDS) -> dict[str, Any]:
     """The score of an episode whose schema is migrated twice, entries that were carried, and faults of the audit."""
     cell, faults, carried = [], 0, 0
     for seed in seeds:
-        with TemporaryDirectory() as folder:
+        with scratch() as folder:
             rig, around = rig_of(
                 Path(folder) / "run", Warehouse(events(seed, length)), Perfect(), WAREHOUSE, layout="paper"
             )

@@ -23,7 +23,7 @@ from contracts.state import StateSchema
 from controller.installed import found
 from controller.taskfile import read_task
 from tests.bench.skillexec.domains import Domain
-from tests.bench.skillexec.readers import Reader
+from tests.bench.skillexec.readers import Reader, is_ours
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import ProcessRunner
 
@@ -52,8 +52,10 @@ class NoReply(RuntimeError):
 
 def parted(prompt: str) -> Prompt:
     """A prompt in two: what is the same in each step, and the rest."""
-    mark = "=== STATE ===\n" if prompt.startswith("=== ") else "\n\n"
-    at = prompt.find(mark) + (0 if prompt.startswith("=== ") else len(mark))
+    if is_ours(prompt):
+        at = prompt.index("\n[state]\n" if prompt.startswith("[") else "\n=== STATE ===\n") + 1
+    else:
+        at = prompt.index("\n\n") + 2
     return Prompt(1, prompt[:at], prompt[at:])
 
 
@@ -126,7 +128,7 @@ class Launched:
         return self._agents[ours]
 
     def reply(self, prompt: str) -> str:
-        ours = prompt.startswith("=== ")
+        ours = is_ours(prompt)
         agent = self._agent(ours)
         answer: AgentReply = anyio.run(agent.ask, parted(prompt))
         if answer.cls in UNUSABLE:

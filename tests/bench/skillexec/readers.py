@@ -65,7 +65,7 @@ class Perfect:
         self._books, self._rate, self._rng = books, rate, random.Random(seed)
 
     def reply(self, prompt: str) -> str:
-        if prompt.startswith(("=== ", "[skill]")):
+        if is_ours(prompt):
             return self._transition(prompt)
         found = re.search(r"^State: (\{.*\})$", prompt, re.MULTILINE)
         before = self._overlooking(json.loads(found[1]) if found else {})
@@ -100,6 +100,11 @@ class Perfect:
     def _overlooking(self, state: State) -> State:
         """A state's entries are facts like others: each may be overlooked."""
         return {field: dict(self._seen(list(entries.items()))) for field, entries in state.items()}
+
+
+def is_ours(prompt: str) -> bool:
+    """Whether it is a prompt of the product, in either form of its headings."""
+    return prompt.startswith(("=== ", "[skill]\n"))
 
 
 def _section(prompt: str, name: str) -> str:

@@ -20,17 +20,17 @@ from tests.bench.skillexec.domains import WAREHOUSE
 from tests.bench.skillexec.experiments import EVERYBODY, episode, stored
 from tests.bench.skillexec.modelled import modelled
 from tests.bench.skillexec.models import Launched, NoReply, Server, Tape, reader_of
-from tests.bench.skillexec.readers import Perfect
+from tests.bench.skillexec.readers import Perfect, is_ours
 from tests.gateway import ApiError, Gateway, Recorded, Text
 from tests.wire.ways import WAYS
 
 Json = dict[str, Any]
 AGENT = """\
 import json, sys
-from tests.bench.skillexec.readers import Perfect
+from tests.bench.skillexec.readers import Perfect, is_ours
 prompt = sys.stdin.read()
 said = Perfect().reply(prompt)
-print(said if prompt.startswith("=== ") else json.dumps({"reply": said}))
+print(said if is_ours(prompt) else json.dumps({"reply": said}))
 """
 
 
@@ -102,7 +102,7 @@ def test_an_agent_of_a_task_is_launched_for_each_reply(tmp_path: Path) -> None:
     reader.environ = {"PATH": os.defpath}
     found = AGENT.replace("import json, sys", f"import json, sys\nsys.path.insert(0, {str(ROOT)!r})")
     (tmp_path / "agent.py").write_text(found)
-    for name in ("prompt", "ours, paper"):
+    for name in ("prompt", "ours, paper", "ours, compact"):
         assert episode(name, stored(42, 2), reader=reader).score() == 1.0, name
     (tmp_path / "agent.py").write_text("print('well')")
     outcome = episode("prompt", stored(42, 1), reader=reader)
@@ -127,7 +127,7 @@ def test_the_real_clis_play_against_the_gateway(way: str, tmp_path: Path) -> Non
 
     def policy(prompt: str, schema: Json, request: Recorded) -> Json:
         said = Perfect().reply(prompt)
-        return dialect.encode(json.loads(said)) if prompt.startswith("=== ") else {"reply": said}
+        return dialect.encode(json.loads(said)) if is_ours(prompt) else {"reply": said}
 
     with Gateway(policy) as gateway:
         config = AgentConfig.model_validate(one.entry(gateway.url, tmp_path))

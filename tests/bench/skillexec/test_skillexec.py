@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import re
+from copy import deepcopy
 from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.bench.skillexec import books, readers, repository, warehouse
+from tests.bench.skillexec.__main__ import bounded
 from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE
 from tests.bench.skillexec.episode import NOISE, Event
 from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, episode, stored
 from tests.bench.skillexec.faults import Faulty, committed
-from tests.bench.skillexec.figures import exponent
+from tests.bench.skillexec.figures import Sized, exponent
 from tests.bench.skillexec.noise import telemetry
 from tests.bench.skillexec.ours import play_ours, rig_of
 from tests.bench.skillexec.readers import Perfect
@@ -204,6 +206,27 @@ def test_broken_replies_are_told_apart_from_those_that_lost_a_key() -> None:
     assert all(injected > 2 for injected, _ in ours.values()), "each kind was injected"
     assert ours["wrong type"][1] == ours["broken syntax"][1] == 0 < ours["key loss"][1]
     assert theirs["wrong type"][1] > 0, "the paper's runtime has no schema: what ours refuses gets in"
+
+
+def test_a_compact_prompt_is_smaller_and_as_much_can_be_read_in_it() -> None:
+    """The repository's state is nested, so that most of it stays JSON."""
+    looked_after = repository.Repository(*repository.events(43, 40))
+    for domain, world, most in ((WAREHOUSE, stored(43, 40), 0.5), (REPOSITORY, looked_after, 0.7)):
+        paper, compact = (
+            Sized.of(episode(f"ours, {layout}", deepcopy(world), domain)) for layout in ("paper", "compact")
+        )
+        assert compact.strict == paper.strict == 1.0 and compact.rejected == compact.unparsed == 0
+        assert compact.prompt["o200k"] < most * paper.prompt["o200k"], domain.schema
+
+
+def test_a_prompt_that_grew_is_a_bound_that_is_not_held() -> None:
+    key = "horizon: ours, compact, T=200"
+    for mean, held in ((219.9, True), (220.1, False)):
+        figures = {key: {"score, strict": [1.0, 0.0], "tokens a prompt, o200k": [mean, 20.0]}}
+        bounds = bounded(figures)
+        assert all(figures[name] <= most for name, most in bounds.values()) is held
+    figures = {"long: ours, paper, growth exponent, 10 shelves": 1.06}
+    assert [(figures[name], most) for name, most in bounded(figures).values()] == [(1.06, 1.05)]
 
 
 def test_costs_are_counted_as_they_are() -> None:

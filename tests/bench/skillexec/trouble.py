@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import anyio
@@ -20,7 +19,7 @@ from tests.bench.skillexec.books import Shelves
 from tests.bench.skillexec.domains import WAREHOUSE, Domain
 from tests.bench.skillexec.episode import Fed, Outcome, Turn
 from tests.bench.skillexec.figures import judged
-from tests.bench.skillexec.ours import Deed, Deeds, Events, play_ours, played, rig_of
+from tests.bench.skillexec.ours import Deed, Deeds, Events, play_ours, played, rig_of, scratch
 from tests.bench.skillexec.play import play
 from tests.bench.skillexec.readers import Perfect, Reader
 from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState
@@ -146,7 +145,7 @@ class ProbingDeeds(Deeds):
 
 def probing(world: Troubled, reader: Reader, mode: str = "staged") -> Outcome:
     """An episode of ours whose actions can be looked up."""
-    with TemporaryDirectory() as folder:
+    with scratch() as folder:
         rig, around = rig_of(Path(folder) / "run", world, reader, WAREHOUSE, mode=mode)
         return anyio.run(play_ours, replace(rig, actions=ProbingDeeds(WAREHOUSE, around)), around)
 
