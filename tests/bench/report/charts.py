@@ -36,12 +36,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """`look` is the number of its colour and mark; `label` stands at its end, the name where there is none."""
+    """`look` is the number of its colour and mark; `label` stands at its end, the name where there is none. `ahead`: it
+    stands before the first point, since others go on where this one ends."""
 
     name: str
     points: tuple[Point, ...]
     look: int
     label: str = ""
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,12 @@ def _lines(chart: Lines) -> Element:
     _axes(root, chart, x, y, edge)
     for series in chart.series:
         _drawn(root, series, x, y)
-    ends = [y(series.points[-1].y) for series in chart.series]
-    for series, end, place in zip(
-        chart.series, ends, apart(ends, LINE, TOP + 4, HEIGHT - BOTTOM), strict=True
-    ):
+    for series in (each for each in chart.series if each.ahead):
+        first = series.points[0]
+        _text(root, x(first.x) - 8, y(first.y) + 4, series.label or series.name, f"label end c{series.look}")
+    listed = [each for each in chart.series if not each.ahead]
+    ends = [y(series.points[-1].y) for series in listed]
+    for series, end, place in zip(listed, ends, apart(ends, LINE, TOP + 4, HEIGHT - BOTTOM), strict=True):
         at = x(series.points[-1].x)
         if abs(place - end) > 2 or at < edge - 1:
             path = f"M{at + 5:.1f} {end:.1f}L{edge + 8:.1f} {place:.1f}"

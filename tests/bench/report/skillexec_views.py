@@ -82,16 +82,14 @@ def _budgeted(name: str, of: dict[str, list[Point]], mine: tuple[Point, ...]) ->
     least = min(each.x for points in of.values() for each in points)
     series = [Series(T, tuple(points), at) for at, (T, points) in enumerate(of.items(), 1)]
     if mine:
-        series.append(Series(OURS, mine, 0))
+        series.append(Series(OURS, mine, 0, ahead=True))
+    ticks = tuple(sorted({each.x for points in of.values() for each in points}))
+    low = mine[0].x / 2 if mine else None  # room for the name before the first point
     return Lines(
         id=f"budget-{name}",
         title=f"{name.capitalize()}: score {worst:.2f} at {least:g} tokens and {T}",
         says=f"Strict score against the tokens that a prompt may have, a line for each of: {'; '.join(of)}.",
-        x=Axis(
-            "tokens a prompt may have (o200k)",
-            log=True,
-            ticks=tuple(sorted({each.x for points in of.values() for each in points})),
-        ),
+        x=Axis("tokens a prompt may have (o200k)", log=True, ticks=ticks, low=low),
         y=Axis("strict score", ticks=(0, 0.25, 0.5, 0.75, 1), low=0, high=1),
         series=tuple(series),
     )
