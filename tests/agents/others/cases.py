@@ -86,7 +86,11 @@ def _all() -> list[Case]:
         "cut": (Cut(300, FINISH), R.TRANSIENT),
     }
     cases = [Case("gemini", name, *case) for name, case in gemini.items()]
-    cases += [Case("opencode", name, *case) for name, case in opencode.items()]
+    cases += [
+        # Where nobody listens it tries again by itself, each time later, until it says so.
+        Case("opencode", name, *case, timeout=300.0 if name == "connection_refused" else 90.0)
+        for name, case in opencode.items()
+    ]
     cases += [Case("qwen", name, *case) for name, case in qwen.items()]
     # What these CLIs ask by themselves: without end where nobody ends them.
     cases += [
