@@ -12,6 +12,7 @@ from tests.bench.skillexec import (
     contradiction,
     experiments,
     growth,
+    lingua,
     malice,
     migrating,
     modelled,
@@ -20,12 +21,12 @@ from tests.bench.skillexec import (
 )
 from tests.bench.skillexec.models import NoReply
 
-NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository",
+NAMES = ("horizon", "noise", "drift", "budget", "misreading", "faults", "long", "repository", "lingua",
          "releases", "growth", "shelves", "failure", "timeout", "contradiction", "malice", "migration")  # fmt: skip
 
 
-def measured(names: list[str], quick: bool) -> dict[str, Any]:
-    """The figures of the named experiments, each under its name."""
+def measured(names: list[str], quick: bool, live: bool) -> dict[str, Any]:
+    """The figures of the named experiments, each under its name. `live`: LLMLingua compresses anew."""
     seeds = experiments.SEEDS[:2] if quick else experiments.SEEDS
     makers: dict[str, Any] = {
         "horizon": lambda: experiments.horizon((10, 50) if quick else (10, 25, 50, 100, 200), seeds),
@@ -43,6 +44,7 @@ def measured(names: list[str], quick: bool) -> dict[str, Any]:
             | experiments.long((50, 200) if quick else (50, 200, 1000, 5000), experiments.SHELVES)
         ),
         "repository": lambda: experiments.looked_after((20,) if quick else (10, 25, 50, 100), seeds),
+        "lingua": lambda: lingua.measured(live),
         "releases": lambda: releases.released((20,) if quick else (25, 50, 100), seeds),
         "growth": lambda: growth.bounded(40 if quick else 200),
         "shelves": lambda: growth.filled((3,), 100) if quick else growth.filled((3, 10), 600),
@@ -59,8 +61,12 @@ SIZES = {"horizon: ours, paper, T=200": 530, "horizon: ours, compact, T=200": 22
 """The most tokens (o200k) that a prompt may have, in the mean of an episode and of the seeds."""
 LOSES = {
     "failure: ours, optimistic, trusting",  # the paper's order of merging, kept for comparison
-    "timeout: ours, optimistic",
-    "timeout: ours, staged",  # an action that nobody can look up
+    *(
+        f"timeout: ours, {mode}, {how}"
+        for mode in ("optimistic", "staged")
+        for how in ("trusting", "inferring")
+    ),
+    # an action that nobody can look up
     "contradiction: ours, paper, books to be read",  # a layout that shows no authority
 }
 """Cells of ours in which a reader can't know all it needs."""
@@ -95,6 +101,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two seeds, short horizons")
     parser.add_argument("--only", action="append", choices=NAMES, help="an experiment; may be given again")
+    parser.add_argument(
+        "--live", action="store_true", help="LLMLingua itself instead of its record: several GB"
+    )
     modelled.options(parser)
     asked = parser.parse_args()
     if asked.reader and asked.replay:
@@ -107,7 +116,7 @@ def main() -> int:
         except (NoReply, ConfigError) as error:
             print(f"scripts/bench skillexec: {error}", file=sys.stderr)
             return 2
-    figures = measured(asked.only or list(NAMES), asked.quick)
+    figures = measured(asked.only or list(NAMES), asked.quick, asked.live)
     bounds = bounded(figures)
     return report(
         "skillexec", len(experiments.SEEDS[:2] if asked.quick else experiments.SEEDS), figures, bounds

@@ -51,6 +51,18 @@ def test_an_undoing_reader_takes_back_what_it_wrote_and_no_more() -> None:
     assert plain.shelves == {"shelf_0": "item_1"}
 
 
+def test_who_learns_from_errors_needs_to_see_what_was_tried() -> None:
+    tried = trouble.UNHEARD.format("Move item_1 shelf_0 shelf_1")
+    whole, newest = (trouble.Inferring({"inventory": {"shelf_0": "item_1"}}) for _ in range(2))
+    whole.take([tried, "Error: item_1 is not on shelf_0."])
+    newest.take(["Error: item_1 is not on shelf_0."])
+    assert whole.shelves == {"shelf_1": "item_1"} and newest.shelves == {}
+    whole.take([tried])
+    assert whole.answer("Maintenance required on shelf_1.") == "Move item_1 shelf_0 shelf_1", (
+        "sent again as it was"
+    )
+
+
 def test_a_field_that_grows_ends_at_its_bound_unless_something_goes() -> None:
     found = growth.bounded(30)
     assert "no maxProperties" in found["ours, no bound in the schema"]["validate refuses"][0]
