@@ -15,6 +15,8 @@ TOTAL, PROMPT, SCORE = "tokens in all, o200k", "tokens a prompt, o200k", "score,
 TENTHS = "tokens a prompt, first and last tenth"
 BUDGET = re.compile(r"(?P<name>.+), budget=(?P<budget>\d+), (?P<T>T=\d+)")
 ORDER = ("prompt", "memory", "stateful", "skill.state", *LOOKS)
+EXPONENT = "growth exponent"
+LONG_LOOKS = (0, 5, 6, 2, 3, 1)
 KEEPING = {"takes old entries out": "ours, tidied", "x-evict": "ours, x-evict"}
 
 
@@ -152,9 +154,13 @@ def growth(results: Results) -> View:
     if long is not None:
         turned = {re.sub(r"(T=\d+), (.+)", r"\2, \1", key): value for key, value in long.figures.items()}
         total, prompt = cells(turned, TOTAL), cells(turned, PROMPT)
-        look = {name: 5 * at for at, name in enumerate(total)}
-        exponents = [(key.partition(", ")[2], value) for key, value in turned.items() if "exponent" in key]
-        says = " ".join(f"With {name} the total grows by T^{value:.3f}." for name, value in exponents)
+        look = {name: LONG_LOOKS[at % len(LONG_LOOKS)] for at, name in enumerate(total)}
+        exponents = [
+            (key.replace("growth exponent, ", ""), value) for key, value in turned.items() if EXPONENT in key
+        ]
+        says = (
+            "By T to the power of: " + ", ".join(f"{value:.3f} (`{name}`)" for name, value in exponents) + "."
+        )
         charts += [
             over_t("growth-total", "Tokens in all, ours alone", "tokens in all (o200k)", total, look=look),
             over_t("growth-prompt", "A prompt’s mean size, ours alone", "tokens a prompt (o200k)", prompt, look=look,

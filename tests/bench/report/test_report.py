@@ -16,7 +16,7 @@ from tests.bench.report import FORMAT, __main__, skillexec_views, wire_views
 from tests.bench.report.charts import Axis, Lines, Matrix, Point, Scale, Series, apart, svg
 from tests.bench.report.page import html, markdown, table_of
 from tests.bench.report.results import BadResult, Results, read
-from tests.bench.report.views import View
+from tests.bench.report.views import OURS, View
 from tests.bench.skillexec import experiments
 
 TOTAL = "tokens in all, o200k"
@@ -111,7 +111,10 @@ def test_scores_by_budget_are_the_figures(results: Results, played: dict[str, An
 
 def test_growth_and_conversation_and_peers_are_the_figures(results: Results, played: dict[str, Any]) -> None:
     points = drawn(skillexec_views.growth(results))
-    assert points["growth-total", "10 shelves", 8.0] == played["long: T=8, 10 shelves"][TOTAL][0]
+    assert (
+        points["growth-total", f"{OURS}, 10 shelves", 8.0]
+        == played[f"long: {OURS}, T=8, 10 shelves"][TOTAL][0]
+    )
     assert drawn(wire_views.conversation(results))["conversation-codex-0", "default", 50.0] == 450
     assert drawn(wire_views.peers(results)) == {
         ("peers-tenths", "our step", 1.0): 4.5,
