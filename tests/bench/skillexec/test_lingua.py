@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.bench.skillexec import lingua
@@ -44,3 +47,26 @@ def test_one_that_was_never_compressed_is_an_error_that_says_what_to_do() -> Non
     runtime = lingua.Lingua(WAREHOUSE, 475, tokens, lingua.replayed)
     with pytest.raises(LookupError, match=r"--only lingua --live"):
         episode(runtime, stored(46, 25), reader=Perfect(rate=0.5, seed=3))
+
+
+def test_what_is_compressed_anew_is_added_to_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "compress.py").write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    print(json.dumps({'text': asked['text'][-asked['target']:]}), flush=True)\n"
+    )
+    monkeypatch.setattr(lingua, "HERE", tmp_path)
+    monkeypatch.setattr(lingua, "RECORDED", tmp_path / "recorded.jsonl")
+    monkeypatch.setattr(lingua, "environment", lambda: Path(sys.executable))
+    lingua.recorded.cache_clear()
+    try:
+        with lingua.live() as compress:
+            assert [compress("abcdef", target) for target in (2, 4, 2)] == ["ef", "cdef", "ef"]
+        lingua.recorded.cache_clear()
+        assert len((tmp_path / "recorded.jsonl").read_text().splitlines()) == 2
+        assert lingua.replayed("abcdef", 4) == "cdef"
+    finally:
+        lingua.recorded.cache_clear()
