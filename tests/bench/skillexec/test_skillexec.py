@@ -7,12 +7,13 @@ import json
 import re
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from tests.bench.skillexec import books, readers, repository, warehouse
-from tests.bench.skillexec.__main__ import bounded
+from tests.bench.skillexec.bounds import bounded
 from tests.bench.skillexec.domains import REPOSITORY, WAREHOUSE
 from tests.bench.skillexec.episode import NOISE, Event
 from tests.bench.skillexec.experiments import EVERYBODY, RIVALS, episode, stored
@@ -227,6 +228,24 @@ def test_a_prompt_that_grew_is_a_bound_that_is_not_held() -> None:
         assert all(figures[name] <= most for name, most in bounds.values()) is held
     figures = {"long: ours, paper, growth exponent, 10 shelves": 1.06}
     assert [(figures[name], most) for name, most in bounded(figures).values()] == [(1.06, 1.05)]
+
+
+def test_a_drift_that_is_not_recovered_from_is_a_bound_that_is_not_held() -> None:
+    lists = {
+        "drift: audit, alert, ours, paper": [0, 1],
+        "drift: cancelled, alert, ours, full": [0, None],
+        "repository: closed, ours, full": [0, 0],
+        "releases: flaky, ours, compact": [0, 0],
+    }
+    other = {
+        "drift: audit, alert, prompt": [None],
+        "drift: audit, no alert, ours, full": [None],
+        "drift: cancelled, alert, ours, paper": [None],
+        "repository: ours, full, T=20, delivered": [0.5, 0.1],
+    }
+    figures: dict[str, Any] = lists | other
+    bounds = bounded(figures)
+    assert [(figures[name], most) for name, most in bounds.values()] == [(1, 0), (999, 0), (0, 0), (0, 0)]
 
 
 def test_costs_are_counted_as_they_are() -> None:
