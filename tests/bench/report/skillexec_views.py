@@ -159,7 +159,9 @@ def growth(results: Results) -> View:
             (key.replace("growth exponent, ", ""), value) for key, value in turned.items() if EXPONENT in key
         ]
         says = (
-            "By T to the power of: " + ", ".join(f"{value:.3f} (`{name}`)" for name, value in exponents) + "."
+            "The total grows by T to the power of "
+            + ", ".join(f"{value:.3f} (`{name}`)" for name, value in exponents)
+            + "."
         )
         charts += [
             over_t("growth-total", "Tokens in all, ours alone", "tokens in all (o200k)", total, look=look),
