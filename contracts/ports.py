@@ -220,9 +220,11 @@ class Gone(KeyError):
 
 class Artifacts(Protocol):
     """Full outputs, redacted and content-addressed. `put` returns the id (16 hex digits); durable when it
-    returns. `get` raises KeyError, Gone where it is known why."""
+    returns. `keep` is for what the next `Store.swap` names: durable together with that. `get` raises KeyError, Gone
+    where it is known why."""
 
     def put(self, data: bytes) -> str: ...
+    def keep(self, data: bytes) -> str: ...
     def get(self, id: str) -> bytes: ...
 
 

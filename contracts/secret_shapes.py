@@ -304,10 +304,41 @@ def _fits(mark: bytes, data: bytes, at: int, value: bytes) -> bool:
     return mark != b"uthorization" or any(48 <= byte <= 57 for byte in value)
 
 
+# Most anchors hold a character that prose and JSON have few of. There what stands before it is looked up, for all
+# anchors at once, which is faster than to look for each of them while there is at most one in DENSE bytes.
+DENSE = 48
+_Headed = dict[bytes, list[Shape]]
+_MARKED: dict[bytes, _Headed] = {b"_": {}, b"-": {}}
+_PLAIN: list[Shape] = []
+for _each in TOKENS:
+    _mark = next((mark for mark in _MARKED if mark in _each.anchor), None)
+    if _mark is None:
+        _PLAIN.append(_each)
+    else:
+        _MARKED[_mark].setdefault(_each.anchor.partition(_mark)[0], []).append(_each)
+_SIZES = {mark: sorted({len(head) for head in headed}) for mark, headed in _MARKED.items()}
+
+
+def anchored(data: bytes) -> Iterator[Shape]:
+    """The shapes whose anchors may be in `data`: all that are there, and some more."""
+    yield from _PLAIN
+    for mark, headed in _MARKED.items():
+        if data.count(mark) * DENSE > len(data):
+            heads = set(headed)
+        else:
+            heads = set()
+            at = data.find(mark)
+            while at >= 0:
+                heads.update(data[at - size : at] for size in _SIZES[mark] if size <= at)
+                at = data.find(mark, at + 1)
+        for head in heads & headed.keys():
+            yield from headed[head]
+
+
 def spans(data: bytes) -> list[Span]:
     """Every secret in `data` that can be told by its looks; they may overlap; not in order."""
     found: list[Span] = []
-    for shape in TOKENS:
+    for shape in anchored(data):
         at = data.find(shape.anchor)
         while at >= 0:
             step = 1

@@ -17,13 +17,13 @@ from controller.rig import LEASE_SECONDS, Fence, Rig
 async def claim(run: str, rig: Rig) -> AsyncIterator[Fence]:
     """The fence of one step of `run` (a run id or a task name). Raises Busy when somebody else holds the
     lease, Lost when it is taken meanwhile, ConfigError when the workspace can't be used. `rig.hold` keeps the
-    lease at the end; the next claim of the same rig renews it."""
+    lease at the end; the next claim of the same rig renews it when a third of its time is over."""
     rig.watch.phase("claim")
     began = time.monotonic()
     task = run.partition("@")[0]
     if rig.lease is None:
         rig.lease = await rig.store.lease(task, LEASE_SECONDS)
-    else:
+    elif rig.lease.expires - time.time() < LEASE_SECONDS * 2 / 3:
         rig.lease = await rig.store.renew(rig.lease, LEASE_SECONDS)
     try:
         async with renewed(rig):  # from here on: the set-up of a worktree may take longer than a lease

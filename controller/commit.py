@@ -187,8 +187,8 @@ async def _tree(record: RunRecord, change: Verified, fence: Fence) -> Tree:
 
 
 def _artifacts(change: Change, fence: Fence) -> dict[str, str]:
-    """Prompt, reply, and the readings that were judged by, kept before the row that names them."""
-    put = fence.artifacts.put
+    """Prompt, reply, and the readings that were judged by, kept with the row that names them."""
+    put = fence.artifacts.keep
     kept: dict[str, str] = {}
     match change:
         case Reserved(prompt=prompt) if prompt:

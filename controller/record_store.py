@@ -70,7 +70,8 @@ def _folder(name: str) -> str:
 
 def artifacts_of(loaded: LoadedTask, store: Ledger, redact: Redact | None = None) -> Artifacts:
     """The outputs of the task's runs: those of this clone, and those that its store brought along."""
-    files = FileArtifacts(Places.of(loaded).runtime / "artifacts", redact)
+    carried = store.carried if isinstance(store, SqliteStore) else None
+    files = FileArtifacts(Places.of(loaded).runtime / "artifacts", redact, carried)
     return SharedArtifacts(files, store, loaded.task.name) if isinstance(store, GitStore) else files
 
 

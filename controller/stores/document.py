@@ -24,9 +24,9 @@ def following(record: RunRecord, row: AuditRow | None) -> tuple[RunRecord, bytes
         entry, prev = row.model_dump_json(exclude_defaults=True).encode(), record.chain or GENESIS
         new = (record.rows + 1, prev, chain(prev, entry), entry)
         after = after.model_copy(update={"rows": new[0], "chain": new[2]})
-    kept = after.model_dump(mode="json", exclude={"inbox"}, exclude_defaults=True)
+    kept = after.model_dump_json(exclude={"inbox", "format"}, exclude_defaults=True).encode()
     # The format is said although it is the default: an older version must know.
-    return after, orjson.dumps({"format": FORMAT} | kept), new
+    return after, b'{"format":%d,' % FORMAT + kept.removeprefix(b"{"), new
 
 
 def parsed(data: bytes, damaged: Damaged) -> RunRecord:

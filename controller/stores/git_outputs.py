@@ -80,6 +80,9 @@ class SharedArtifacts:
     def put(self, data: bytes) -> str:
         return self.files.put(data)
 
+    def keep(self, data: bytes) -> str:
+        return self.files.keep(data)
+
     def get(self, id: str) -> bytes:
         try:
             return self.files.get(id)

@@ -7,6 +7,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import orjson
 from pydantic import ValidationError
 
 from contracts.base import digest
-from contracts.errors import Busy, ConfigError, Lost
+from contracts.errors import Busy, ConfigError, ControllerError, Lost
 from contracts.outcomes import CLOSING
 from contracts.ports import Lease, Owner
 from contracts.queue import Post, PostBody
 from contracts.record import AuditRow, RunRecord
 from controller.stores import document
+from controller.stores.carried import Carried
 from controller.stores.document import faults, following, loaded, parsed
 from controller.stores.mirror import GENESIS, Mirror, Row
 from controller.stores.owner import alive, me
@@ -44,6 +46,7 @@ class SqliteStore:
         self.path, self._evict, self._leave = path, evict, leave
         self._file = SqliteFile(path, create)
         self._mirror = Mirror(path.parent / "audit")
+        self.carried = Carried(path.parent / "artifacts")
 
     # ---- reading --------------------------------------------------------------------------------------
     async def load(self, run: str) -> RunRecord | None:
@@ -127,6 +130,12 @@ class SqliteStore:
                     "INSERT INTO audit(run, seq, prev, hash, row) VALUES (?,?,?,?,?)", (after.run, *new)
                 )
             db.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in consumed])
+            if self.carried.waiting:
+                self.carried.take(db)
+        self.carried.taken()
+        if self.carried.full:
+            with suppress(ControllerError), self._file.writing() as db:
+                self._settled(db)
         if new is not None:
             self._mirrored(after.run, new)
         left = tuple(post for post in record.inbox if post.id not in consumed)
@@ -166,6 +175,8 @@ class SqliteStore:
                         f"task {task!r} is being worked on by pid {other.pid} on {other.host} (lease {held[0]})",
                         hint="wait for it, or `controller stop`",
                     )
+                if other.boot != owner.boot:  # the machine may have lost its power since
+                    self._settled(db)
             lease = Lease(
                 task=task,
                 id=uuid.uuid4().hex[:12],
@@ -265,6 +276,11 @@ class SqliteStore:
                     self._mirror.rewrite(run, rows.fetchall())
         except OSError:
             return
+
+    def _settled(self, db: sqlite3.Connection) -> None:
+        """What can't be flushed now is carried on."""
+        with suppress(OSError):
+            self.carried.settle(db)
 
     # ---- inside ---------------------------------------------------------------------------------------
     @staticmethod

@@ -72,7 +72,7 @@ def hooked(seen: Boundaries) -> None:
     _hook_remote(seen)
     _hook_children(seen)
     _hook_schema(seen)
-    execute, put, write = Engine._execute, FileArtifacts.put, Files._write
+    execute, keep, write = Engine._execute, FileArtifacts._written, Files._write
 
     def git(self: Engine, place: Any, verb: str, *rest: Any) -> bytes:
         seen.pass_(f"git {verb}: before")
@@ -81,18 +81,18 @@ def hooked(seen: Boundaries) -> None:
         finally:
             seen.pass_(f"git {verb}: after")
 
-    def stored(self: FileArtifacts, data: bytes) -> str:
+    def stored(self: FileArtifacts, data: bytes) -> Any:
         seen.pass_("artifact: before")
-        id = put(self, data)
+        kept = keep(self, data)
         seen.pass_("artifact: after")
-        return id
+        return kept
 
     def wrote(self: Files, *what: Any) -> None:
         seen.pass_("edit: before write")
         write(self, *what)
         seen.pass_("edit: written")
 
-    Engine._execute, FileArtifacts.put, Files._write = git, stored, wrote  # type: ignore[method-assign]
+    Engine._execute, FileArtifacts._written, Files._write = git, stored, wrote  # type: ignore[method-assign]
 
 
 def _hook_schema(seen: Boundaries) -> None:
