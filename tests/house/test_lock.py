@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from tests.house.size_budgets import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+PEERS = (ROOT / "tests/bench/peers/requirements.lock").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -31,20 +32,21 @@ def unhashed(text: str) -> list[str]:
     ]
 
 
-def declared() -> list[Requirement]:
+def declared(extra: str) -> list[Requirement]:
     project = PROJECT["project"]
     texts = [
         *project["dependencies"],
-        *project["optional-dependencies"]["dev"],
+        *project["optional-dependencies"][extra],
         *PROJECT["build-system"]["requires"],
     ]
     return [Requirement(text) for text in texts]
 
 
-def test_the_lock_holds_pins_with_hashes_and_nothing_else() -> None:
-    assert unhashed(LOCK) == []
-    assert "://" not in LOCK
-    assert "--index" not in LOCK
+@pytest.mark.parametrize("lock", [LOCK, PEERS], ids=["project", "peers"])
+def test_the_lock_holds_pins_with_hashes_and_nothing_else(lock: str) -> None:
+    assert unhashed(lock) == []
+    assert "://" not in lock
+    assert "--index" not in lock
 
 
 def test_the_measure_can_fail() -> None:
@@ -53,11 +55,17 @@ def test_the_measure_can_fail() -> None:
         assert unhashed(text) == [text]
 
 
-@pytest.mark.parametrize("requirement", declared(), ids=str)
+@pytest.mark.parametrize("requirement", declared("dev"), ids=str)
 def test_what_the_project_declares_is_locked(requirement: Requirement) -> None:
     found = pins(LOCK)
     assert canonicalize_name(requirement.name) in found, "run scripts/lock"
     assert requirement.specifier.contains(found[canonicalize_name(requirement.name)]), "run scripts/lock"
+
+
+def test_the_peers_of_the_benchmark_are_locked_as_they_are_pinned() -> None:
+    found = pins(PEERS)
+    for requirement in declared("peers"):
+        assert requirement.specifier.contains(found[canonicalize_name(requirement.name)]), "run scripts/lock"
 
 
 def test_the_tests_run_on_what_is_locked() -> None:
