@@ -26,11 +26,13 @@ class Pair:
     taker: Victims
     whole: Whole
 
-    def sleeping(self, name: str, point: str, *, lease: float = LEASE, host: str = "") -> tuple[World, int]:
-        """A fresh world whose run stopped itself at `point`, and the pid of that run; its lease is over."""
+    def sleeping(
+        self, name: str, point: str, *words: str, lease: float = LEASE, host: str = ""
+    ) -> tuple[World, int]:
+        """A fresh world whose `run WORDS` stopped itself at `point`, and the pid of that run; its lease is over."""
         world = self.template.world(self.folder / name)
         log = str(world.folder / "log")
-        asked = world.call("run", log=log, at=point, arm="stop", lease=lease, host=host)
+        asked = world.call("run", *words, log=log, at=point, arm="stop", lease=lease, host=host)
         pid = self.sleeper.start(asked)
         until = time.monotonic() + 60
         while stat(pid) != "T":
@@ -39,9 +41,9 @@ class Pair:
         time.sleep(min(lease, LEASE) + 0.3)
         return world, pid
 
-    def taken(self, name: str, point: str) -> tuple[list[int], int, list[str]]:
+    def taken(self, name: str, point: str, *words: str) -> tuple[list[int], int, list[str]]:
         """On the same host: (exit codes of the taker, how the sleeper ended, faults)."""
-        world, pid = self.sleeping(name, point)
+        world, pid = self.sleeping(name, point, *words)
         codes = finish(world, self.taker)
         faults = world.faults(self.whole) if codes[-1] == 0 else [world.said()]
         if stat(pid) == "T":
