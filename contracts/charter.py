@@ -16,6 +16,7 @@ from contracts.paths import PathPolicy
 from contracts.redact import Redactor
 from contracts.reply import AgentProfile
 from contracts.state import FieldRule, StateSchema
+from contracts.submitted import REQUESTS
 from contracts.task import Task
 
 
@@ -58,6 +59,12 @@ class Charter:
                 old = found.get(path)
                 found[path] = old if old and old.sensitivity and not rule.sensitivity else rule
         return found
+
+    @property
+    def requests(self) -> int:
+        """Requests that a launch is reserved for: one, or, where the agent has tools of its own and decides by itself
+        how many it makes, REQUESTS."""
+        return 1 if self.task.agent_config(self.agent.name).explore == "none" else REQUESTS
 
     def schema_of(self, version: int, sha: str | None) -> StateSchema | None:
         """The schema with this digest, else the one in use of this version; None when neither is at hand."""

@@ -33,8 +33,12 @@ def problems(
     known = {*task.agents, *agents}
     chosen: list[tuple[tuple[str | int, ...], str]] = [(("agent", "use"), task.agent.use)]
     chosen += [(("agent", "fallback", place), name) for place, name in enumerate(task.agent.fallback)]
-    for loc, name in chosen:
-        if name not in known:
+    for at, (loc, name) in enumerate(chosen):
+        if name in (earlier for _, earlier in chosen[:at]):
+            yield Problem(
+                loc, f"agent {name!r} is in the chain twice: it can't take over from itself", "take it out"
+            )
+        elif name not in known:
             yield Problem(loc, f"there is no agent {name!r}", _near(name, known))
         elif name not in task.agents and name == "command":
             yield Problem(loc, "the agent 'command' needs an entry in agents with `run`")

@@ -12,7 +12,6 @@ from contracts.outcomes import Outcome
 from contracts.ranges import follow
 from contracts.record import DAY, Halt, Reserve, RunRecord
 from contracts.reply import Prompt, Usage
-from contracts.submitted import REQUESTS, SUBMIT
 from contracts.verdicts import Asks, Change, Gated, Proven, Refuted, Reserved, Verified
 from controller import audit
 from controller.advance import Tree, advance
@@ -54,7 +53,7 @@ def reserve(record: RunRecord, prompt: Prompt, task: Charter) -> Reserved:
         return Reserved(halt=held)
     if stuck := _stuck(record, budgets.rejections):
         return Reserved(halt=stuck)
-    requests = REQUESTS if task.spec(SUBMIT) is not None else 1
+    requests = task.requests
     usage = Usage(
         input=round(prompt.bytes / record.ratio) * requests,
         output=REPLY_TOKENS * requests,

@@ -38,17 +38,21 @@ def warnings(loaded: LoadedTask) -> Iterator[str]:
         )
 
 
-def delegated(loaded: LoadedTask) -> Iterator[str]:
-    """What an agent that edits by itself leaves open in this task."""
+def exploring(loaded: LoadedTask) -> Iterator[str]:
+    """What an agent with tools of its own leaves open in this task."""
     task = loaded.task
     for name in dict.fromkeys((task.agent.use, *task.agent.fallback)):
-        if task.agent_config(name).explore != "delegate":
+        config = task.agent_config(name)
+        if config.explore == "none":
             continue
+        does = "edits" if config.explore == "delegate" else "looks around"
         yield (
-            f"agent {name} edits by itself (explore: delegate): a launch makes as many requests as it likes, which are "
-            f"counted after it; its timeout of {task.agent_config(name).timeout:g} s and the budgets bound it"
+            f"agent {name} {does} by itself (explore: {config.explore}): a launch makes as many requests as it likes, "
+            f"which are counted after it; its timeout of {config.timeout:g} s and the budgets bound it"
         )
-        if not any(check.role == "guard" and check.when == "edit" for check in task.checks):
+        if config.explore == "delegate" and not any(
+            check.role == "guard" and check.when == "edit" for check in task.checks
+        ):
             yield f"nothing tests what agent {name} edits by itself before it is committed: give a guard `when: edit`"
 
 

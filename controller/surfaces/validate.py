@@ -18,7 +18,6 @@ from contracts.errors import ConfigError, ControllerError
 from contracts.freshness import unread_rules
 from contracts.lint_strict import lint_claude, lint_strict
 from contracts.schema_refs import BadSchema, pointer
-from contracts.submitted import REQUESTS, SUBMIT
 from controller.assemble import charter
 from controller.candidate import Candidate
 from controller.commit import REPLY_TOKENS
@@ -39,8 +38,8 @@ ENVELOPE = 6 * 1024  # bytes of a request that are neither prompt nor schema, me
 @dataclass(frozen=True)
 class AgentBound:
     """One agent of the task: its dialect, the bytes of its reply schema, and the most that one request and a
-    whole run can be. `usd` is None where the task has no price for it. `requests` of a launch: of an agent that edits
-    by itself as it is reserved."""
+    whole run can be. `usd` is None where the task has no price for it. `requests` of a launch: of an agent with
+    tools of its own as it is reserved, and then neither is a bound."""
 
     agent: str
     kind: str
@@ -144,7 +143,7 @@ def inspect(loaded: LoadedTask) -> Report:
     report.problems += list(suitable.migrations(loaded, schema, report.warnings))
     report.warnings += [f"state schema: {line}" for line in advice(schema.source)]
     report.warnings += unread_rules(schema, {"git", *task.authorities})
-    report.warnings += [*suitable.warnings(loaded), *suitable.delegated(loaded), *criteria.warnings(loaded)]
+    report.warnings += [*suitable.warnings(loaded), *suitable.exploring(loaded), *criteria.warnings(loaded)]
     report.warnings += list(_warnings(loaded, report))
     return report
 
@@ -181,7 +180,7 @@ def _inspect_agent(loaded: LoadedTask, name: str, report: Report, scratch: Path)
 
 def _bound(law: Charter, prompt: int, steps: int) -> AgentBound:
     schema, tokens = len(orjson.dumps(law.dialect.schema)), (prompt + 1) // 2
-    requests = REQUESTS if law.spec(SUBMIT) is not None else 1
+    requests = law.requests
     asked = steps * requests
     usd = None
     if law.price is not None:
@@ -252,18 +251,7 @@ def _told(report: Report, as_json: bool) -> int:
         lines.append(f"state at most {report.state_bytes:,} bytes")
     lines += [f"{place} lets go of {what}" for place, what in report.lets_go.items()]
     lines += [f"invariant {name}: {say}" for name, say in report.invariants.items()]
-    for agent in report.agents:
-        own = "it reports its own price" if agent.kind == "claude" else "no price is set"
-        price = f"at most ${agent.usd:,.2f}" if agent.usd is not None else own
-        lines.append(
-            f"agent {agent.agent} ({agent.dialect} dialect): request ≤ {agent.request_bytes:,} bytes; "
-            + (
-                f"{report.steps} steps ≤ {agent.run_tokens:,} tokens, {price}"
-                if agent.requests == 1
-                else f"{report.steps} steps of {agent.requests} requests (how many it makes is not bounded) are "
-                f"{agent.run_tokens:,} tokens, {price}"
-            )
-        )
+    lines += [_bounds(agent, report.steps) for agent in report.agents]
     for name, noticed in (report.proven or {}).items():
         lines.append(f"check {name}: " + ("notices a broken file" if noticed else "read; nothing to prove"))
     lines += [f"warning: {line}" for line in report.warnings]
@@ -274,3 +262,20 @@ def _told(report: Report, as_json: bool) -> int:
         lines.append(f"next: {command('run')}, or `controller validate --prove-checks` first")
     print(plain("\n".join(lines)))
     return code
+
+
+def _bounds(agent: AgentBound, steps: int) -> str:
+    """The line of one agent. What has tools of its own makes as many requests as it likes, of any size after the first:
+    what they are together is then an estimate."""
+    free, said = agent.requests > 1, f"agent {agent.agent} ({agent.dialect} dialect): "
+    price = "it reports its own price" if agent.kind == "claude" else "no price is set"
+    if agent.usd is not None:
+        price = f"{'' if free else 'at most '}${agent.usd:,.2f}"
+    if free:
+        return (
+            f"{said}first request ≤ {agent.request_bytes:,} bytes; {steps} steps of {agent.requests} requests (how "
+            f"many it makes is not bounded) are {agent.run_tokens:,} tokens, {price}"
+        )
+    return (
+        f"{said}request ≤ {agent.request_bytes:,} bytes; {steps} steps ≤ {agent.run_tokens:,} tokens, {price}"
+    )

@@ -11,13 +11,16 @@ import pytest
 
 from contracts.errors import ConfigError
 from contracts.ports import Configured
+from contracts.record import RunRecord
+from contracts.reply import Prompt
 from contracts.task_problems import BUILT_IN_AGENTS
 from controller.assemble import assemble, charter
 from controller.candidate import Candidate, heirs
+from controller.commit import REPLY_TOKENS, reserve
 from controller.installed import found
 from controller.surfaces.agents import listed
 from controller.surfaces.doctor import Health, _task
-from controller.surfaces.validate import inspect
+from controller.surfaces.validate import _told, inspect
 from controller.taskfile import LoadedTask
 from tests.controller.world import TASK, World
 from tests.house.size_budgets import ROOT
@@ -157,3 +160,21 @@ def test_one_that_can_not_say_it_beforehand_is_no_problem(made: World) -> None:
 
     plain: Any = Plain()
     assert Candidate(made.loaded, plain, False).configured() == []
+
+
+@pytest.mark.parametrize(("explore", "requests"), [("none", 1), ("read-only", 8), ("delegate", 8)])
+def test_only_what_makes_one_request_has_a_bound(
+    explore: str, requests: int, made: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = given(made, {"kind": "claude", "explore": explore}, sandbox="required")
+    report = inspect(loaded)
+    assert [agent.requests for agent in report.agents] == [requests, 1]
+    record = RunRecord(task="t", run="t#1", opened=0, base="a", branch="b", head="a", state={})
+    held = reserve(record, Prompt(step=1, stable="x", volatile="y"), charter(loaded)).reserve
+    assert held and held.usage.output == requests * REPLY_TOKENS
+    assert _told(report, as_json=False) == 0
+    line = next(said for said in capsys.readouterr().out.splitlines() if said.startswith("agent odd"))
+    assert ("≤" in line.split("request ≤")[1]) == (requests == 1), line
+    assert ("how many it makes is not bounded" in line) == (requests > 1)
+    by_itself = [said for said in report.warnings if "makes as many requests as it likes" in said]
+    assert len(by_itself) == (requests > 1)

@@ -213,6 +213,16 @@ def line(text: str, old: str, new: str) -> str:
         ("agent: {use: claude}", "agent: {use: codex, fallback: [claude]}", ""),
         (
             "agent: {use: claude}",
+            "agent: {use: claude, fallback: [claude]}",
+            "5:33: agent 'claude' is in the chain twice: it can't take over from itself (take it out)",
+        ),
+        (
+            "agent: {use: claude}",
+            "agent: {use: claude, fallback: [codex, pi, codex]}",
+            "5:44: agent 'codex' is in the chain twice",
+        ),
+        (
+            "agent: {use: claude}",
             "agent: {use: claude}\nauthorities: {red: {use: command, run: [ls]}}",
             "an authority has the name 'red', too",
         ),
