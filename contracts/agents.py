@@ -21,6 +21,11 @@ class AgentChoice(Frozen):
     )
     fallback: Many[Name] = Field(default=(), description="agents to switch to when switching can help")
 
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """All of them in their order."""
+        return (self.use, *self.fallback)
+
 
 class Price(Frozen):
     """USD per million tokens."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.charter import Charter
+from contracts.errors import ConfigError
 from contracts.ports import Agent, Configured
 from controller.assemble import charter
 from controller.installed import found
@@ -73,6 +74,17 @@ class Candidate:
 def heirs(loaded: LoadedTask, asked: str, scratch: Path) -> Iterator[str]:
     """What the configuration of the agents says that may have to go on in the place of `asked`. Raises ConfigError for
     one that never could: that is mended before anything is spent."""
-    for name in dict.fromkeys((loaded.task.agent.use, *loaded.task.agent.fallback)):
+    for name in loaded.task.agent.chain:
         if name != asked:
             yield from Candidate.of(loaded, charter(loaded, name), scratch).configured()
+
+
+def unusable(loaded: LoadedTask, scratch: Path) -> dict[str, str]:
+    """The agents of the chain that could make no step on this machine as it is, and why: no program, no credential."""
+    whys: dict[str, str] = {}
+    for name in loaded.task.agent.chain:
+        try:
+            Candidate.of(loaded, charter(loaded, name), scratch).preflight()
+        except ConfigError as error:
+            whys[name] = str(error)
+    return whys

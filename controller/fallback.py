@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import takewhile
 
 from contracts.agents import AgentChoice
 from contracts.record import RunRecord
@@ -22,18 +24,26 @@ class LeftOut:
     heir: str
 
 
-def chosen(record: RunRecord | None, agents: AgentChoice, now: float) -> str:
-    """The first of the task's agents that is not left out; the first of all where every one is."""
-    return next((name for name in _all(agents) if _asked(record, name, now)), agents.use)
+def chosen(record: RunRecord | None, agents: AgentChoice, now: float, unusable: Collection[str] = ()) -> str:
+    """The first of the task's agents that is neither left out nor unusable; the first that is usable where every one
+    is left out."""
+    able = [name for name in agents.chain if name not in unusable]
+    return next((name for name in able if _asked(record, name, now)), able[0] if able else agents.use)
 
 
 def left_out(
-    before: RunRecord, after: RunRecord, agents: AgentChoice, agent: str, now: float
+    before: RunRecord,
+    after: RunRecord,
+    agents: AgentChoice,
+    agent: str,
+    now: float,
+    unusable: Collection[str] = (),
 ) -> LeftOut | None:
     """What the step that led from `before` to `after`, made by `agent`, says against asking it again; None where
-    nothing does, or nobody is left to ask."""
-    heir = next((name for name in _all(agents) if name != agent and _asked(after, name, now)), None)
-    if heir is None or agent not in _all(agents):
+    nothing does, or nobody is left to ask who can be."""
+    others = [name for name in agents.chain if name != agent and name not in unusable]
+    heir = next((name for name in others if _asked(after, name, now)), None)
+    if heir is None or agent not in agents.chain:
         return None
     halt = after.halt
     if halt is not None:
@@ -52,8 +62,13 @@ def left_out(
     return LeftOut(agent, rule.left_out_until(now, None), why, heir)
 
 
-def _all(agents: AgentChoice) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((agents.use, *agents.fallback)))
+def passed(agents: AgentChoice, agent: str, heir: str | None, unusable: Collection[str]) -> list[str]:
+    """The unusable ones that would have been asked before `heir` (None: nobody takes over) in the place of `agent`."""
+    return [
+        name
+        for name in takewhile(lambda name: name != heir, agents.chain)
+        if name in unusable and name != agent
+    ]
 
 
 def _asked(record: RunRecord | None, name: str, now: float) -> bool:

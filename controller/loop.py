@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import anyio
@@ -16,7 +16,7 @@ from controller.advance import asked_to_stop
 from controller.again import unchanged
 from controller.claim import claim, release, renewed
 from controller.commit import commit
-from controller.fallback import chosen, left_out
+from controller.fallback import chosen, left_out, passed
 from controller.halts import stands
 from controller.hearing import heard
 from controller.interrupt import interrupted, interruptible
@@ -111,7 +111,7 @@ async def _steps(
             return late
         same_version(record, rig.task)
         if options.swaps and record.staged is None:
-            _same_agent(record, rig)
+            _same_agent(record, rig, options.unusable)
         grows, began, before = _grows(record), time.monotonic(), record
         record = await step(record.run, rig)
         taken += 1
@@ -123,7 +123,7 @@ async def _steps(
         if grows and seen is not None and (seen.step, seen.tool) == (record.step, "request_change"):
             raise Moved("the state may hold a field more: assembled anew")
         if options.swaps:
-            record = await _without(before, record, rig)
+            record = await _without(before, record, rig, options.unusable)
     await heard(record, rig)  # what the last step asks is put before people now, not by the next call
     return None
 
@@ -134,24 +134,31 @@ async def _launches_nothing(record: RunRecord, rig: Rig) -> bool:
     return record.closed(time.time()) or (said is not None and said.approved is not None)
 
 
-def _same_agent(record: RunRecord, rig: Rig) -> None:
+def _same_agent(record: RunRecord, rig: Rig, unusable: Mapping[str, str]) -> None:
     """Raises Moved where another agent is to make the next step."""
-    name = chosen(record, rig.task.task.agent, time.time())
+    name = chosen(record, rig.task.task.agent, time.time(), unusable)
     if name != rig.task.agent.name:
         raise Moved(f"agent {name} goes on")
 
 
-async def _without(before: RunRecord, record: RunRecord, rig: Rig) -> RunRecord:
+async def _without(before: RunRecord, record: RunRecord, rig: Rig, unusable: Mapping[str, str]) -> RunRecord:
     """The record, its agent left out where the last step says so and another can take over."""
-    agent = rig.task.agent.name
-    out = left_out(before, record, rig.task.task.agent, agent, time.time())
+    agent, agents, now = rig.task.agent.name, rig.task.task.agent, time.time()
+    if left_out(before, record, agents, agent, now) is None:
+        return record
+    out = left_out(before, record, agents, agent, now, unusable)
+    skipped = passed(agents, agent, out.heir if out else None, unusable)
+    for name in skipped:
+        rig.watch.note(f"agent {name} is skipped: {unusable[name]}"[:400])
     if out is None:
         return record
     what = f"agent {agent} is left out: {out.why}"[:400]
     rig.watch.note(what)
     async with claim(record.run, rig) as fence:
         left = record.model_copy(update={"left_out": record.left_out | {agent: out.until}})
-        told = Decided(what=what, at=fence.now, extra={"left_out": left.left_out, "heir": out.heir})
+        told = Decided(
+            what=what, at=fence.now, extra={"left_out": left.left_out, "heir": out.heir, "skipped": skipped}
+        )
         return await commit(left, told, fence)
 
 

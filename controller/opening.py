@@ -3,8 +3,8 @@ the newest, caught up with what happened since: its branch, its task, a halt who
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -34,7 +34,8 @@ class Options:
     """new: open another run; one that is not finished is given up. retry: lift `failed`, `stuck` and `blocked`
     that no answer lifts. accept: take an edited intent as it is. limit: at most so many steps in this call (None: no
     limit). patience: seconds of a wait that the call sleeps through, also of one that it begins in. deadline: nothing
-    is begun that can't be expected to end before it. swaps: the task's fallback agents may take over."""
+    is begun that can't be expected to end before it. swaps: the task's fallback agents may take over,
+    those not that are `unusable` (name -> why) on this machine."""
 
     new: bool = False
     retry: bool = False
@@ -43,6 +44,7 @@ class Options:
     patience: float = 0.0
     deadline: Deadline | None = None
     swaps: bool = False
+    unusable: Mapping[str, str] = field(default_factory=dict)
     by: str = ""
 
 

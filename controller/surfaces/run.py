@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from contracts.record import RunRecord
 from contracts.units import seconds
 from controller import loop
 from controller.assemble import assemble
-from controller.candidate import heirs
+from controller.candidate import heirs, unusable
 from controller.deadline import Deadline
 from controller.fallback import chosen
 from controller.opening import Options
@@ -165,13 +165,16 @@ def assembled(loaded: LoadedTask, agent: str | None, reporter: Lines, steps: int
     return watched(assemble(loaded, agent=agent, watch=reporter, steps=steps))
 
 
-async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines, steps: int | None) -> Rig:
+async def _rig(
+    loaded: LoadedTask, agent: str | None, reporter: Lines, steps: int | None, out: Collection[str]
+) -> Rig:
     """The rig with `agent`, or with the one of the task's that is to make the next step."""
     rig = assembled(loaded, agent, reporter, steps)
     if agent is not None or not loaded.task.agent.fallback:
         return rig
     record = await rig.store.load(loaded.task.name)
-    name = chosen(None if record is not None and record.finished else record, loaded.task.agent, time.time())
+    going_on = None if record is not None and record.finished else record
+    name = chosen(going_on, loaded.task.agent, time.time(), out)
     if name == loaded.task.agent.use:
         return rig
     if close := getattr(rig.store, "close", None):
@@ -180,13 +183,20 @@ async def _rig(loaded: LoadedTask, agent: str | None, reporter: Lines, steps: in
 
 
 async def _worked(
-    again: Callable[[], Awaitable[Rig]], loaded: LoadedTask, path: Path, reporter: Reporter, options: Options
+    again: Callable[[Collection[str]], Awaitable[Rig]],
+    loaded: LoadedTask,
+    path: Path,
+    reporter: Reporter,
+    options: Options,
 ) -> Ended:
-    rig = await again()
+    out = unusable(loaded, Places.of(loaded).runtime) if options.swaps and loaded.task.agent.fallback else {}
+    rig = await again(out.keys() - {loaded.task.agent.use})  # the first one is for a person to mend
     steps, new = options.limit, options.new
     before = await rig.store.load(rig.task.task.name)
     if put_down(loaded, before):
-        rig = await again()
+        rig = await again(out.keys() - {loaded.task.agent.use})
+    out.pop(rig.agent.profile.name, None)
+    options = replace(options, unusable=out)
     opens = before is None or (before.finished and new)
     reporter.tell(_begun(rig, None if opens else before))
     if before is None or not before.finished or new or rig.task.task.repeat != "never":
@@ -194,6 +204,8 @@ async def _worked(
         if options.swaps:
             for said in heirs(loaded, rig.agent.profile.name, Places.of(loaded).runtime):
                 reporter.note(said)
+            for name, why in out.items():
+                reporter.note(f"agent {name} can't take over: {why}"[:400])
     last: list[RunRecord | None] = [None if opens else before]
     began, left = [time.monotonic()], [steps]
 
@@ -218,7 +230,7 @@ async def _worked(
                 break
             except Moved as moved:
                 reporter.note(moved.message)
-                rig, new = await again(), False
+                rig, new = await again(out), False
                 options = replace(options, new=False)
         else:
             raise Temporary(f"the task moved {MOVES} times in one call", hint="run again")

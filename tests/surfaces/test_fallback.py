@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from contracts.agents import AgentChoice
+from contracts.record import RunRecord
+from controller.fallback import chosen, passed
 from tests.surfaces.shell import POLITE, READ, Shell
 
 # Answers with what the file beside it holds, and leaves a line for each launch.
@@ -70,6 +73,47 @@ def test_a_limit_with_a_reset_and_the_way_back(shell: Shell) -> None:
     time.sleep(1.1)
     assert shell("step").code == 0
     assert makers(shell)[-1] == "first", "after the reset it is asked again"
+
+
+def test_one_that_can_not_be_used_is_said_at_the_start_and_skipped(shell: Shell) -> None:
+    due = time.time() + 3600
+    two(shell, failing("limit_with_reset", not_before=due), READ, *POLITE)
+    task = shell.repo / "task.yaml"
+    task.write_text(task.read_text().replace("fallback: [script]", "fallback: [codex, script]"))
+    shell.extra["PATH"] = "/usr/bin:/bin"
+    ran = shell("run", "--json")
+    assert ran.code == 0, ran.err
+    said = ran.err.index("agent codex can't take over: agent codex: `codex` is not on the PATH (install it: ")
+    assert said < ran.err.index("agent codex is skipped") < ran.err.index("agent script goes on")
+    assert launches(shell) == 1 and makers(shell) == ["script"] * 3
+
+
+def test_where_no_other_can_be_used_the_limit_is_waited_for(shell: Shell) -> None:
+    two(shell, failing("limit_with_reset", not_before=time.time() + 3600))
+    task = shell.repo / "task.yaml"
+    task.write_text(task.read_text().replace("fallback: [script]", "fallback: [codex]"))
+    shell.extra["PATH"] = "/usr/bin:/bin"
+    ran = shell("run")
+    assert ran.code == 6 and "agent codex is skipped" in ran.err, ran.err
+    assert shell("run").code == 6 and launches(shell) == 1
+
+
+@pytest.mark.parametrize(
+    ("out", "unusable", "name"),
+    [
+        ({}, (), "a"),
+        ({"a": 9.0}, (), "b"),
+        ({"a": 9.0}, ("b",), "c"),
+        ({"a": 9.0, "c": None}, ("b",), "a"),
+        ({"a": 9.0, "c": None}, ("a", "b"), "c"),
+        ({}, ("a", "b", "c"), "a"),
+    ],
+)
+def test_who_is_asked(out: dict[str, float | None], unusable: tuple[str, ...], name: str) -> None:
+    record = RunRecord(task="t", run="t#1", opened=0, base="a", branch="b", head="a", state={}, left_out=out)
+    chain = AgentChoice(use="a", fallback=("b", "c"))
+    assert chosen(record, chain, 1.0, unusable) == name
+    assert passed(chain, "a", "c", unusable) == [one for one in ("b",) if one in unusable]
 
 
 def test_the_same_rejection_twice(shell: Shell) -> None:
