@@ -28,7 +28,7 @@ async def restore(store: GitStore, task: str) -> Recovered:
     lease = await store.lease(task, 60)
     try:
         now, left = await store.found(task)
-        chosen = git_lost.best(left)
+        chosen = git_lost.best(left, now.named)
         if chosen is None:
             raise _nothing(now, left)
         commit = chosen.stands[at.RECORD]

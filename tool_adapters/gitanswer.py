@@ -16,6 +16,7 @@ ANSWER = 30.0  # seconds for a call that moves next to nothing: where refs stand
 TRANSFER = 300.0  # seconds for a call that moves objects
 FRESH = 60.0  # seconds since the remote was heard, after which something short is asked first
 SSH = "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
+ACCESS = "see that `git ls-remote` and `git push` work here without a question being asked"
 _SILENT = re.compile(
     r"did not end in|Operation too slow|(Connection|Operation) timed out|[Tt]imeout, server .* not responding"
 )
@@ -47,6 +48,15 @@ def unknown(error: BaseException | None) -> bool:
 def hopeless(error: ControllerError) -> bool:
     """Whether it said no, and will say so again."""
     return bool(_HOPELESS.search(_said(error)))
+
+
+def remedy(error: ControllerError | None) -> str:
+    """What to do about it."""
+    if error is None or not hopeless(error):
+        return "nothing is lost and nothing starts afresh: run again when it can be reached"
+    if re.search(r"hook declined|remote rejected", _said(error)):  # the way there is good
+        return "its rules or hooks must let this account write refs/skill-state/*; then run again"
+    return ACCESS
 
 
 def why(error: ControllerError | None) -> str:

@@ -219,9 +219,7 @@ class GitRemote:
         raise self._refused("read from", said) from said
 
     def _refused(self, what: str, said: ControllerError | None) -> Unavailable:
-        hint = "nothing is lost and nothing starts afresh: run again when it can be reached"
-        if said is not None and gitanswer.hopeless(said):
-            hint = "see that `git ls-remote` and `git push` work here without a question being asked"
+        if (hint := gitanswer.remedy(said)) == gitanswer.ACCESS:
             names = ("core.sshcommand", "credential.helper")
             program = next((name for name in names if self._top.engine.setting(name)), None)
             if program:

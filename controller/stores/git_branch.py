@@ -47,7 +47,7 @@ def standing(found: Found, record: RunRecord) -> Standing:
             where=refs.address,
             hint="`controller state recover` in the clone that made them puts the newer record back; where there is "
             f"none, go on without them, which keeps them: git fetch {refs.address} {ref} && "
-            f"git push --force {refs.address} {aside} {record.head}:{ref}",
+            f"git push --force {refs.address} {aside} {record.head}:{ref}; then call again",
         )
     return Standing(tip, not keys)
 

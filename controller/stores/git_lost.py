@@ -85,12 +85,17 @@ def _not_named(found: Found, named: RunRecord | None) -> Unavailable:
     """`named` is the record that the lease names, None where that is none."""
     if named is not None and not _ahead(found, named):
         return _put_back(found, "its lease names", named)
+    refs, ref, lease = found.refs, at.prefix(found.task) + at.RECORD, at.prefix(found.task) + at.LEASE
     what = f"version {named.version} of {named.run}" if named else "what is no record"
+    hint = "where it is the run's own, as `git log` of the record's ref tells, `controller state recover` takes it"
+    if named is not None:
+        back = f"git push --force {refs.address} {found.named}:{ref}"
+        hint += f"; to put the other back instead: git fetch {refs.address} {lease} && {back}"
     return Unavailable(
-        f"the lease of task {found.task!r} on the remote was put back, or is another one: it names {what}, and not the "
-        "record that is there",
-        where=found.refs.address,
-        hint="see with `git log` of the record's ref that it is the newest; `controller state recover` takes it",
+        f"the lease of task {found.task!r} on the remote was put back, or somebody set the record: it names {what}, "
+        "and not the record that is there",
+        where=refs.address,
+        hint=hint,
     )
 
 
@@ -111,11 +116,21 @@ def _lost(found: Found, seen: str) -> RunRecord | None:
     return None if before is not None and found.goes_on_from(before) else before
 
 
-def best(kept: Sequence[Found]) -> Found | None:
+def best(kept: Sequence[Found], named: str | None) -> Found | None:
     """Which of the records that are left is to go on: the one that knows most, of those that know as much one that
-    is whole, then the first. None where none holds anything of a run."""
+    is whole, then the first. One whose work is not to be had gives way to the one that the lease names, where that
+    has its own. None where none holds anything of a run."""
     usable = [each for each in kept if each.sound]
-    return max(usable, key=_worth, default=None)  # the first of the largest
+    chosen = max(usable, key=_worth, default=None)  # the first of the largest
+    if chosen is None or _in_reach(chosen):
+        return chosen
+    return next((each for each in usable if each.stands[at.RECORD] == named and _in_reach(each)), chosen)
+
+
+def _in_reach(found: Found) -> bool:
+    """Whether the run can go on from its last commit. Raises Unavailable."""
+    record = found.readable if found.whole else None
+    return record is not None and (record.finished or found.refs.have(record.head))
 
 
 def _worth(found: Found) -> tuple[int, int, bool, int]:

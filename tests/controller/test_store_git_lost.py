@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,54 @@ def test_what_the_lease_names_is_put_back_in_any_clone(two: Two, harm: str) -> N
             assert await two.store(clone).verify(stored.run) == []
         with pytest.raises(ConfigError, match="is whole"):
             await restore(two.store("other", trusting=True), "tidy")
+
+    anyio.run(story)
+
+
+def test_a_longer_record_whose_work_nobody_has_gives_way_to_the_one_that_the_lease_names(two: Two) -> None:
+    """Somebody pushes what a run on another remote became, without its commits."""
+
+    async def story() -> None:
+        store = two.store()
+        stored, lease = await two.begun(store, 2)
+        await store.release(lease)
+        shutil.copytree(two.bare, two.folder / "elsewhere.git")
+        git(two.folder, "clone", "-q", "elsewhere.git", "third")
+        third = two.store("third")
+        lease = await third.lease("tidy", 60)
+        tree = git(two.bare, "rev-parse", f"{two.base}^{{tree}}")
+        head = git(two.folder / "third", "commit-tree", tree, "-p", two.base, "-m", "work")
+        longer = await third.swap(stored.model_copy(update={"head": head}), row(2), lease)
+        git(two.folder / "elsewhere.git", "push", "-q", "-f", str(two.bare), RECORD)
+        pushed = two.refs()[RECORD]
+        with pytest.raises(Unavailable):
+            await two.store("other").load("tidy")
+        back = await restore(two.store("other", trusting=True), "tidy")
+        assert longer.rows > stored.rows and (back.record.head, back.record.rows) == (
+            stored.head,
+            stored.rows + 1,
+        )
+        kept = {ref: at for ref, at in two.refs().items() if "/was-" in ref}
+        assert list(kept.values()) == [pushed] and all(ref in back.how for ref in kept)
+        assert (await two.store("other").load("tidy")) == back.record
+
+    anyio.run(story)
+
+
+def test_a_record_that_somebody_set_is_thrown_out_by_the_command_of_the_refusal(two: Two) -> None:
+    async def story() -> None:
+        stored, lease = await two.begun(two.store(), 2)
+        old = two.refs()
+        await two.store().swap(stored, row(2), lease)
+        put(LEASE)(two, old)
+        with pytest.raises(Unavailable) as refused:
+            await two.store("other").load("tidy")
+        command = str(refused.value.hint).partition("instead: ")[2]
+        assert command.startswith("git fetch ") and " git push --force " in command
+        subprocess.run(
+            command, shell=True, check=True, capture_output=True, cwd=two.folder / "other", env=ENV
+        )
+        assert (await two.store("other").load("tidy")) == stored
 
     anyio.run(story)
 

@@ -167,7 +167,9 @@ def test_a_refusal_of_the_remote_is_told_in_its_words(checkout: Path, bare: Path
     hook.chmod(0o755)
     one = opened(checkout)
     (first,) = one.make([draft("1")])
-    with pytest.raises(Unavailable, match=r"no refs of yours here.*hook declined"):
+    with pytest.raises(
+        Unavailable, match=r"no refs of yours here.*hook declined.*must let this account write"
+    ):
         one.push([Move(RECORD, "", first)])
 
 
