@@ -94,6 +94,10 @@ class WorktreeWorkspace:
             redactor=redactor,
         )
 
+    def refuse_unmakeable(self) -> None:
+        """Raises ConfigError when the worktree could not be made. Changes nothing."""
+        self._worktree.refuse_unmakeable()
+
     @property
     def setup_marker(self) -> Path:
         """Where the last set-up is remembered, its failure included."""

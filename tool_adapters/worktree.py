@@ -87,6 +87,13 @@ class Worktree:
         """Whether the worktree is there and whole."""
         return self._whole(self._preflight())
 
+    def refuse_unmakeable(self) -> None:
+        """Raises ConfigError when it is not there and could not be made, since somebody has the branch checked out
+        elsewhere. Changes nothing."""
+        place = self._preflight()
+        if not self._whole(place):
+            self._refuse_taken_branch(place, let_go=False)
+
     def refuse_taken(self) -> None:
         """Raises ConfigError when somebody has the branch checked out elsewhere."""
         place = self._preflight()
@@ -167,17 +174,17 @@ class Worktree:
         self._warn_of_changes(top)
         return True
 
-    def _refuse_taken_branch(self, place: GitDir) -> None:
+    def _refuse_taken_branch(self, place: GitDir, *, let_go: bool = True) -> None:
         for root, branch in place.holders():
             if branch != self.branch or root.resolve() == self.path.resolve():
                 continue
-            if root.resolve() in self.left:
-                self._let_go(root, place)
-            else:
+            if root.resolve() not in self.left:
                 raise ConfigError(
                     f"branch {self.branch} is checked out in {root}",
                     hint="switch to another branch there, or set workspace.branch",
                 )
+            if let_go:
+                self._let_go(root, place)
 
     def _let_go(self, root: Path, place: GitDir) -> None:
         """Takes the branch away from a worktree that was left: whoever wakes in it can't move it any more. Its

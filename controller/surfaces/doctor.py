@@ -18,15 +18,17 @@ from contracts.errors import ControllerError
 from controller.assemble import charter
 from controller.candidate import Candidate
 from controller.memory.index import missing
-from controller.places import RUNTIME
+from controller.places import RUNTIME, Places
 from controller.surfaces.locate import load, task_path, wait_for
 from controller.surfaces.words import plain, size
+from controller.taskfile import LoadedTask
 from tool_adapters.agents.binary import version_beside
 from tool_adapters.agents.pi.node import node_trouble
 from tool_adapters.gitdir import GitDir
 from tool_adapters.process import ProcessRunner, child_environment
 from tool_adapters.sandbox_box import Refused
 from tool_adapters.sandbox_probe import find_sandbox
+from tool_adapters.workspace import WorktreeWorkspace
 
 MEASURED = {
     "claude": "2.1.332",
@@ -108,9 +110,14 @@ def _programs(health: Health, scratch: Path) -> None:
         if path is None:
             health.agents[name] = {"path": None, "version": None, "measured": measured}
             continue
-        told = version_beside(Path(path).resolve()) or _version(name, scratch, env)
+        started = _version(name, scratch, env)  # a package may be there, and its program not
+        told = version_beside(Path(path).resolve()) or started
         health.agents[name] = {"path": path, "version": told, "measured": measured}
-        if told != measured:
+        if started is None:
+            health.notices.append(
+                f"{name} at {path} does not start, or does not tell its version: install it again"
+            )
+        elif told != measured:
             health.notices.append(
                 f"{name} is {told or 'of unknown version'}; its adapter was measured on {measured}"
             )
@@ -168,7 +175,11 @@ def _task(health: Health, task: Path | None, scratch: Path) -> None:
     health.task = {"name": loaded.task.name, "agent": use, "pays": None}
     if not loaded.path.parent.joinpath(RUNTIME).exists():
         health.notices.append("the task has not been run yet")
-    for name in dict.fromkeys([use, *loaded.task.agent.fallback]):
+    try:
+        _worktree(loaded, scratch)
+    except ControllerError as error:
+        health.problems.append(str(error))
+    for name in loaded.task.agent.chain:
         try:
             made = Candidate.of(loaded, charter(loaded, name), scratch)
             health.notices += made.preflight()
@@ -176,6 +187,14 @@ def _task(health: Health, task: Path | None, scratch: Path) -> None:
                 health.task["pays"] = made.agent.profile.credential
         except ControllerError as error:
             health.problems.append(str(error))
+
+
+def _worktree(loaded: LoadedTask, scratch: Path) -> None:
+    """Raises ConfigError where a run could not make its worktree, as it would say itself."""
+    places, runner = Places.of(loaded), ProcessRunner(scratch / "spool")
+    env = child_environment({})
+    made = WorktreeWorkspace.of(loaded.task, places.repo, places.home, places.runtime, runner, env)
+    made.refuse_unmakeable()
 
 
 def _text(health: Health) -> str:

@@ -132,6 +132,43 @@ def test_every_surface_says_it_of_every_agent_of_the_chain(
     assert not rows["odd"]["usable"] and said in rows["odd"]["why"]
 
 
+def test_a_placeholder_of_npm_is_no_agent(
+    made: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub = tmp_path / "claude"
+    stub.write_text('echo "Error: claude native binary not installed." >&2\nexit 1\n')
+    stub.chmod(0o755)
+    loaded = given(made, {"kind": "claude", "options": {"cli": str(stub)}})
+    cure = f"{stub} can't be started: .*install it again with scripts allowed .*npm install -g @anthropic-ai"
+    with pytest.raises(ConfigError, match=cure):
+        assemble(loaded).agent.preflight()
+    health = Health()
+    _task(health, made.file, tmp_path)
+    assert any(re.search(cure, problem) for problem in health.problems)
+    assert listed(made.file, as_json=True) == 3
+    rows = {row["name"]: row for row in orjson.loads(capsys.readouterr().out)["agents"]}
+    assert re.search(cure, rows["odd"]["why"])
+    stub.write_text("#!/bin/sh\n" + stub.read_text())
+    with pytest.raises(ConfigError) as refused:
+        assemble(loaded, environ={}).agent.preflight()
+    assert "can't be started" not in str(refused.value), "a script that names its interpreter"
+
+
+def test_doctor_says_that_the_branch_of_the_run_is_taken(made: World, tmp_path: Path) -> None:
+    loaded = given(made, {"kind": "claude"})
+    made.git("worktree", "add", "-q", "-B", loaded.task.branch, str(tmp_path / "elsewhere"))
+    try:
+        health = Health()
+        _task(health, made.file, tmp_path)
+        said = f"branch {loaded.task.branch} is checked out in {tmp_path / 'elsewhere'}"
+        assert any(said in problem for problem in health.problems), health.problems
+    finally:
+        made.git("worktree", "remove", "--force", str(tmp_path / "elsewhere"))
+    health = Health()
+    _task(health, made.file, tmp_path)
+    assert not any("checked out" in problem for problem in health.problems)
+
+
 def test_what_is_not_installed_is_no_fault_of_the_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

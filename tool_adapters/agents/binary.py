@@ -24,6 +24,7 @@ _PACKAGES = (
     "@qwen-code/",
     "opencode-",
 )
+_SCRIPTS = (".js", ".mjs", ".cjs")  # an adapter starts Node with them
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -36,7 +37,7 @@ def find_binary(settings: AgentSettings, program: str, install: str) -> Path:
     if named is not None:
         path = settings.base_dir / Path(str(named)).expanduser()
         if path.is_file() and os.access(path, os.X_OK):
-            return path.resolve()
+            return _startable(settings, path.resolve(), install)
         raise ConfigError(f"agent {settings.name}: {path} is no program", hint="mend `options: {cli: …}`")
     found = shutil.which(program, path=settings.environ.get("PATH") or os.defpath)
     if found is None:
@@ -44,7 +45,24 @@ def find_binary(settings: AgentSettings, program: str, install: str) -> Path:
             f"agent {settings.name}: `{program}` is not on the PATH", hint=f"install it: {install}"
         )
     # A name on the PATH may be a link into the package; a launcher that looks at its own name is left alone.
-    return Path(found).resolve()
+    return _startable(settings, Path(found).resolve(), install)
+
+
+def _startable(settings: AgentSettings, path: Path, install: str) -> Path:
+    """`path`. Raises ConfigError where it is text that names no interpreter, which the system can't start: npm leaves
+    it where the package's install script did not run."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(512)
+    except PermissionError:  # it can be started all the same
+        return path
+    if path.suffix in _SCRIPTS or start.startswith((b"#!", *_NATIVE)) or b"\0" in start:
+        return path
+    raise ConfigError(
+        f"agent {settings.name}: {path} can't be started: it is the placeholder of a package whose install script did "
+        "not run, or no program",
+        hint=f"install it again with scripts allowed (without --ignore-scripts and --omit=optional): {install}",
+    )
 
 
 def is_native(path: Path) -> bool:
