@@ -167,8 +167,8 @@ def ending(told: Ended) -> str:
         )
     lines += [f"  {line}" for line in told.diffstat.splitlines()]
     if told.run:
-        usd, about = told.costs.usd_micro, "about " if told.costs.estimated else ""
-        price = money(usd or 0, told.costs.estimated, usd is not None)
+        about = "about " if told.costs.estimated else ""
+        price = money(told.costs.usd_micro or 0, told.costs.estimated)
         lines.append(
             f"  spent  {plural(told.costs.launches, 'agent process')}, "
             f"{about}{told.costs.tokens:,} tokens, {price}, {duration(told.costs.wall)}"

@@ -112,9 +112,7 @@ def _row_lines(each: JsonObject, shown: set[str]) -> list[str]:
     if row.get("agent"):
         usage = row.get("usage") or {}
         charged = row.get("charged") or {}
-        price = money(
-            charged.get("usd_micro") or 0, row.get("estimated", False), bool(charged.get("usd_micro"))
-        )
+        price = money(charged.get("usd_micro") or 0, row.get("estimated", False))
         lines.append(
             f"agent {row['agent']} {row.get('model') or ''} ({row.get('credential')}): "
             f"{usage.get('input') or 'unknown'} tokens in, {usage.get('output') or 'unknown'} out, {price}"

@@ -118,11 +118,10 @@ def _foot(ended: Ended) -> Iterator[str]:
     if ended.diffstat:
         yield f"<pre>{html.escape(clean(ended.diffstat)[:FILES])}</pre>\n"
     if ended.run:
-        usd = ended.costs.usd_micro
         spent = [
             plural(ended.costs.launches, "agent process"),
             f"{ended.costs.tokens:,} tokens",
-            money(usd or 0, ended.costs.estimated, usd is not None),
+            money(ended.costs.usd_micro or 0, ended.costs.estimated),
             duration(ended.costs.wall),
         ]
         where = f"run <code>{_safe(ended.run)}</code>, branch <code>{_safe(ended.branch)}</code>"

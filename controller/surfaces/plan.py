@@ -103,7 +103,7 @@ def _told(entry: Entry, record: RunRecord, diff: str, task: Path | None, secrets
 
 def _text(told: JsonObject) -> str:
     form = orjson.OPT_INDENT_2
-    cost = money(told["usd_micro"], told["estimated"], bool(told["usd_micro"]))
+    cost = money(told["usd_micro"], told["estimated"])
     lines = [
         f"{told['plan']}: step {told['step']} of run {told['run']} ({told['why']}); nothing was done",
         "state_patch",

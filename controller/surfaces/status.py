@@ -257,7 +257,7 @@ def text(told: Json) -> str:
         most = told["most"].get(name, count)
         lines.append(f"left   {name}: {count:,} of {most:,} {bar(count, most)}")
     about = "about " if told["estimated"] else ""
-    price = money(told["usd_micro"], told["estimated"], bool(told["usd_micro"]))
+    price = money(told["usd_micro"], told["estimated"])
     spent = f"{plural(told['launches'], 'launch')}, {about}{told['tokens']:,} tokens, "
     lines.append(
         f"branch {told['branch']} at {told['head'][:12]}, {plural(told['committed'], 'committed step')}"

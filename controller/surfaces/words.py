@@ -20,11 +20,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}h {whole % 3600 // 60:02}m"
 
 
-def money(micro: int, estimated: bool, known: bool = True) -> str:
-    """Micro-USD as "$0.42"; "cost unknown" where the agent reports none and the task has no price."""
-    if not known and not micro:
-        return "cost unknown"
-    text = f"${micro / 1e6:.2f}" if micro >= 10_000 or not micro else f"${micro / 1e6:.4f}"
+def money(micro: int, estimated: bool) -> str:
+    """Micro-USD as "$0.42"; "no cost reported" for nothing: it may have been free, or nobody told a price."""
+    if not micro:
+        return "no cost reported"
+    text = f"${micro / 1e6:.2f}" if micro >= 10_000 else f"${micro / 1e6:.4f}"
     return f"about {text} (partly estimated)" if estimated else text
 
 

@@ -101,6 +101,10 @@ IMPOSSIBLE = [
     ({"kind": "codex", "auth": "bedrock"}, "codex has no `auth: bedrock`"),
     ({"kind": "claude", "auth_file": "login.json"}, "`auth_file` does not go with `auth: api-key`"),
     ({"kind": "pi", "model": "m", "options": {"api": "telepathy"}}, "there is no api 'telepathy'"),
+    (
+        {"kind": "pi", "options": {"provider": "nobody"}},
+        "no model of provider 'nobody' is named (write `model:`, one that `pi",
+    ),
     ({"kind": "openai-compatible", "model": "m"}, "needs `base_url:`"),
     ({"kind": "claude", "options": {"efort": "low"}}, "unknown option 'efort'"),
 ]

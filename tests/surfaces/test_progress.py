@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from controller.surfaces.words import plain
+from controller.surfaces.words import money, plain
 from tests.surfaces.shell import POLITE, Shell
 
 SLOW = '  - {name: slow, role: guard, run: "echo counting sheep; sleep 1", pins: []}'
@@ -79,3 +79,9 @@ def test_what_a_ci_log_would_take_for_a_command() -> None:
         == "said: ## [add-mask]x ## vso[task.x]y ## [z]"
     )
     assert plain("std::vector, a::b and ## a heading") == "std::vector, a::b and ## a heading"
+
+
+def test_money_says_nothing_of_a_price_that_nobody_told() -> None:
+    assert money(0, False) == money(0, True) == "no cost reported"
+    assert (money(420_000, False), money(4_200, False)) == ("$0.42", "$0.0042")
+    assert money(420_000, True) == "about $0.42 (partly estimated)"

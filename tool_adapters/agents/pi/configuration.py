@@ -63,7 +63,7 @@ class Target:
         name = DEFAULT_PROVIDER if provider is None else provider
         if not isinstance(name, str) or not name:
             raise ConfigError(f"agent {settings.name}: `provider` is a name", hint="such as openrouter")
-        model = config.model or DEFAULT_MODEL if name == DEFAULT_PROVIDER else _model(settings)
+        model = config.model or DEFAULT_MODEL if name == DEFAULT_PROVIDER else _model(settings, name)
         return cls(name, model, base_url=config.base_url, effort=thinks)
 
     def files(self, idle: float) -> Mapping[str, str]:
@@ -88,10 +88,16 @@ class Target:
         return MappingProxyType({name: orjson.dumps(value).decode() for name, value in made.items()})
 
 
-def _model(settings: AgentSettings) -> str:
-    if not settings.config.model:
-        raise ConfigError(f"agent {settings.name}: no model is named", hint="write `model:`")
-    return settings.config.model
+def _model(settings: AgentSettings, provider: str = "") -> str:
+    if settings.config.model:
+        return settings.config.model
+    of, hint = "", "write `model:`"
+    if provider:
+        of = f" of provider {provider!r}"
+        hint += (
+            f", one that `pi --list-models {provider}` shows, or `api:` and `base_url:` for another endpoint"
+        )
+    raise ConfigError(f"agent {settings.name}: no model{of} is named", hint=hint)
 
 
 def _api(settings: AgentSettings, api: Any) -> str:
