@@ -16,6 +16,10 @@ from contracts.reply import ReplyClass
 FORM = 'Reply with one JSON object: {"state_patch": …, "action": {"tool": …, "args": …}} and nothing else'
 TRIES = 3
 A_REST = 900.0  # seconds, where nobody says how long
+# Seconds before an agent is asked again whose limit ended in the past: asked at once, it may say the same again.
+OVERDUE = 120.0
+# The longest limit of a plan is a week. What comes back later than that is for a person to decide.
+LONGEST_WAIT = 8 * 86400.0
 
 
 class Does(StrEnum):
@@ -61,6 +65,12 @@ class Rule:
     tries: int = 1
     pause: float = 0.0
     advice: str = ""
+
+    def due(self, now: float, told: float | None) -> float:
+        """When (UTC seconds) a limit is over that by its own words ends at `told`: after `now`, and never late."""
+        if told is None:
+            return now + self.pause
+        return min(told, now + LONGEST_WAIT) if told > now else now + OVERDUE
 
     def left_out_until(self, now: float, reset: float | None) -> float | None:
         """Until when (UTC seconds) the agent that ended so is left out; None: for the rest of the run."""

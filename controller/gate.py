@@ -187,8 +187,7 @@ def _reply(record: RunRecord, fresh: Readings, reply: Reply) -> Verdict | None:
         case Does.RETRY:
             say = f"{say} ({rule.tries} launches in a row failed)"
         case Does.WAIT:
-            due = fresh.at + rule.pause if raw.not_before is None else raw.not_before
-            return Defer(not_before=due, cause=str(raw.cls), say=say)
+            return Defer(not_before=rule.due(fresh.at, raw.not_before), cause=str(raw.cls), say=say)
         case Does.STOP | Does.ASK:
             say += advice
     assert rule.ends is not None, f"{raw.cls} ends nothing"

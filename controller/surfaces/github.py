@@ -49,7 +49,10 @@ def env_file(values: Mapping[str, str]) -> str:
 
 
 def _utc(at: float | None) -> str:
-    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    try:
+        return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):  # of a record that kept what an agent made up
+        return ""
 
 
 # ---- annotations ----------------------------------------------------------------------------------------------

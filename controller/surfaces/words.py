@@ -39,7 +39,10 @@ def size(count: int) -> str:
 
 def clock(at: float) -> str:
     """Local time of UTC epoch seconds, with its day where that is not today."""
-    there, today = time.localtime(at), time.localtime()
+    try:
+        there, today = time.localtime(at), time.localtime()
+    except (ValueError, OverflowError, OSError):  # of a record that kept what an agent made up
+        return f"{at:g} s after 1970"
     form = "%H:%M:%S" if there[:3] == today[:3] else "%Y-%m-%d %H:%M:%S"
     return time.strftime(form, there)
 

@@ -65,6 +65,8 @@ CLAUDE: list[tuple[list[Any], str, int, ReplyClass, str]] = [
     ([DONE | {"terminal_reason": "completed"}], "", 0, R.MISSING, "the model answered in prose"),
     ([DONE | {"modelUsage": {"m": {}}}], "", 0, R.MISSING, "the model answered in prose"),
     ([DONE | {"structured_output": {"a": 1}}], "", 0, R.OK, ""),
+    ([DONE | {"structured_output": {"a": 1}, "is_error": None}], "", 0, R.UNKNOWN, UNHEARD),
+    ([{"type": "result", "structured_output": {"a": 1}}], "", 0, R.UNKNOWN, "no reason given"),
 ]
 
 

@@ -258,6 +258,17 @@ def test_problems_of_decoding_are_told_to_the_model(law: Charter) -> None:
     assert isinstance(gated.verdict, Reject) and "/state_patch/0: no such path" in gated.verdict.say
 
 
+WEEK = 100.0 + 8 * 86400
+DUE = [(None, 1000.0), (5.0, 220.0), (100.0, 220.0), (100.5, 100.5), (WEEK, WEEK), (1e12, WEEK), (1e17, WEEK)]
+
+
+@pytest.mark.parametrize(("told", "due"), DUE)
+def test_a_limit_is_over_neither_in_the_past_nor_never(law: Charter, told: float | None, due: float) -> None:
+    reply = a_reply(law, AgentReply(cls=ReplyClass.LIMIT_WITH_RESET, message="full", not_before=told))
+    found = gate(record(law), git(), git(), reply, law).verdict
+    assert isinstance(found, Defer) and found.not_before == due
+
+
 def test_a_third_failure_in_a_row_is_failed_and_backoff_doubles(law: Charter) -> None:
     reply = a_reply(law, AgentReply(cls=ReplyClass.TRANSIENT, message="529"))
     waits = []

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.errors import ConfigError
 from contracts.reply import AgentReply, ReplyClass
-from tests.tool_adapters.agent_world import DIALECTS, FINISH, PROMPT, Player, ask, settings, surround
+from tests.tool_adapters.agent_world import DIALECTS, FINISH, NOW, PROMPT, Player, ask, settings, surround
 from tool_adapters.agents import launch
 from tool_adapters.agents.command import Command, read_usage
 from tool_adapters.agents.json_reply import find_object
@@ -40,6 +40,12 @@ def play(folder: Path, stdout: str = GOOD, stderr: str = "", end: str = "exit 0"
         ("[]", R.INVALID),
         ("3", R.INVALID),
         (GOOD[:-1], R.INVALID),
+        (f'{{"rejected_draft": {GOOD}, "final": {{"sta', R.INVALID),  # a fragment of a reply is none
+        (f'Thought about it.\n{{ "rejected_draft": {GOOD}, oops}}\n', R.INVALID),
+        (f"{{'rejected_draft': {GOOD}}}", R.INVALID),
+        (f'{GOOD}\n{{"sta', R.INVALID),
+        (f"{GOOD}\n{{", R.INVALID),
+        (f"{{draft}}: {GOOD}", R.OK),
         ('{"state_patch": NaN}', R.INVALID),
         ('{"a": "\\ud800"}', R.INVALID),
         ('{"a":' * 3000, R.INVALID),
@@ -88,12 +94,25 @@ def test_crash_quotes_stderr(tmp_path: Path) -> None:
         ({"class": "ok"}, R.UNKNOWN, None),
         ({"class": "brand_new", "message": "429 usage limit"}, R.UNKNOWN, None),
         ({"class": "limit_with_reset", "not_before": "soon"}, R.LIMIT_WITH_RESET, None),
+        ({"class": "limit_with_reset", "not_before": NOW + 8 * 86400}, R.LIMIT_WITH_RESET, NOW + 8 * 86400),
+        (
+            {"class": "limit_with_reset", "not_before": NOW + 8 * 86400 + 1},
+            R.LIMIT_PERMANENT,
+            NOW + 8 * 86400 + 1,
+        ),
+        ({"class": "limit_with_reset", "not_before": 10**17 - 1}, R.LIMIT_PERMANENT, 1e17),
     ],
 )
 @pytest.mark.parametrize("code", [0, 5])
 def test_typed_error(error: dict, expected: ReplyClass, not_before, code: int, tmp_path: Path) -> None:
     reply = play(tmp_path, json.dumps({"error": error}), end=f"exit {code}")
     assert (reply.cls, reply.not_before, reply.value) == (expected, not_before, None)
+
+
+def test_an_error_beside_a_transition_is_for_the_gate_to_refuse(tmp_path: Path) -> None:
+    told = {"error": {"class": "auth"}, **FINISH}
+    reply = play(tmp_path, json.dumps(told))
+    assert (reply.cls, reply.value) == (R.OK, told)
 
 
 def test_words_about_limits_are_no_limit(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from contracts.base import JsonObject
 from contracts.errors import ConfigError
 from contracts.ports import Ran
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
+from contracts.reply_rules import LONGEST_WAIT
 from contracts.text import clean, cut
 from tool_adapters.agents.abilities import able
 from tool_adapters.agents.classify import Failure, ended_badly
@@ -39,6 +40,7 @@ from tool_adapters.agents.launch import (
     failed,
     start,
 )
+from tool_adapters.agents.limits import LATE
 from tool_adapters.agents.settings import AgentSettings
 from tool_adapters.process import resolve
 
@@ -180,7 +182,7 @@ class Command:
             failure = Failure(ReplyClass.INVALID, f"the reply has {ran.out.total:,} bytes: too large")
         if failure is None:
             value, failure = find_object(ran.out.data)
-            typed = _typed_error(value)
+            typed = _typed_error(value, self.settings.now())
             if typed is not None:
                 failure = typed
             elif ran.exit != 0 and not ran.settled:
@@ -202,7 +204,7 @@ class Command:
         )
 
 
-def _typed_error(value: JsonObject | None) -> Failure | None:
+def _typed_error(value: JsonObject | None, now: float) -> Failure | None:
     """The failure that the program itself names; None when the object is no such event."""
     match value:
         case {"error": dict(error), **rest} if not rest:
@@ -211,7 +213,10 @@ def _typed_error(value: JsonObject | None) -> Failure | None:
             when = error.get("not_before")
             due = float(when) if isinstance(when, int | float) and math.isfinite(when) else None
             said = cut(clean(str(error.get("message") or "no reason given")), 600)
-            return Failure(ReplyClass(name) if known else ReplyClass.UNKNOWN, said, due)
+            cls = ReplyClass(name) if known else ReplyClass.UNKNOWN
+            if cls is ReplyClass.LIMIT_WITH_RESET and due is not None and due > now + LONGEST_WAIT:
+                return Failure(ReplyClass.LIMIT_PERMANENT, f"{said.rstrip('.')}. {LATE}", due)
+            return Failure(cls, said, due)
     return None
 
 

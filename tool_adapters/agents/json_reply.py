@@ -15,6 +15,8 @@ from tool_adapters.agents.classify import Failure
 
 # Noise with more opening braces than this is no noise around a reply.
 MOST_CANDIDATES = 2_000
+# What begins so is meant as an object: where it can't be read, it was cut short, and what stands in it is a fragment.
+_BEGUN = re.compile(r"""\{\s*(?:["']|\Z)""")
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?```", re.S)
 
 
@@ -63,6 +65,8 @@ def _search(text: str, why: str) -> tuple[JsonObject | None, Failure | None]:
         try:
             end = decoder.raw_decode(text, at)[1]
         except (ValueError, RecursionError):
+            if _BEGUN.match(text, at):
+                return None, Failure(ReplyClass.INVALID, f"stdout is not one JSON object ({why})")
             at += 1
             continue
         try:

@@ -10,10 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from contracts.reply import ReplyClass
-from tool_adapters.agents.resets import DAY, reset_time
+from contracts.reply_rules import LONGEST_WAIT
+from tool_adapters.agents.resets import reset_time
 
-# The longest limit of a plan is a week. What comes back later than that is for a person to decide.
-LONGEST_WAIT = 8 * DAY
 # Typed words that say "some limit"; which one, the words of the channel must tell.
 LIMIT_KINDS = frozenset({"rate_limit_error", "rate_limit", "rate_limit_exceeded"})
 PLAN_KIND = "usage_limit_reached"
