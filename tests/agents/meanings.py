@@ -92,6 +92,8 @@ SENTENCES: dict[ReplyClass, str] = {
         This model's maximum context length is 8192 tokens
         Your input exceeds the maximum length of 1048576 characters.
         Your input exceeds the context of this model.
+        input length and `max_tokens` exceed context limit: 198000 + 21333 > 200000
+        The prompt exceeds the context limit
         The input token count exceeds the maximum number of tokens allowed (1048576).
         Error: piped stdin input exceeds 10 MB
         Too many total text bytes: 1 > 0
@@ -171,6 +173,8 @@ SENTENCES: dict[ReplyClass, str] = {
         read ECONNRESET
         getaddrinfo ENOTFOUND api.example
         getaddrinfo EAI_AGAIN api.example
+        getaddrinfo EAI_FAIL api.example
+        dial tcp: lookup api.example: no such host
         connect ETIMEDOUT
         connect EHOSTUNREACH
         connect ENETUNREACH

@@ -120,6 +120,16 @@ def test_a_limit_that_says_when_it_ends_ends_by_itself(said: str) -> None:
     assert late.message == f"{said}. Try again in 9 days. {lifted}"
 
 
+def test_a_quota_that_says_when_it_ends_ends_by_itself() -> None:
+    found = heard("You exceeded your current quota, check your plan. Please retry in 31.2s.", status=429)
+    assert (found.cls, found.not_before) == (R.LIMIT_WITH_RESET, NOW + 31.2)
+
+
+def test_a_date_that_is_no_reset_is_none() -> None:
+    found = heard("rate limit exceeded, request abc at 2026-11-30T22:40:10Z", status=429)
+    assert (found.cls, found.not_before) == (R.TRANSIENT, None)
+
+
 def test_a_cap_stays_one_where_a_time_is_said() -> None:
     found = heard("The monthly spend limit. Your weekly limit resets in 3 days.")
     assert (found.cls, found.not_before) == (R.LIMIT_PERMANENT, NOW + 3 * DAY)

@@ -71,6 +71,13 @@ CLOCKS: dict[str, tuple[int, int, int]] = {
     "regain access on 2026-12-01T10:05+01:00": (31, 9, 5),
     "regain access on 2026-12-01 at 10:05 -0130": (31, 11, 35),
     "regain access on 2026-12-01 UTC": (31, 0, 0),
+    "resets_at: '2026-12-01T10:05Z'": (31, 10, 5),
+    '{"reset": "2026-12-01T10:05Z"}': (31, 10, 5),
+    "try again after 2026-12-01 10:05": (31, 10, 5),
+    "limited until 2026-12-01": (31, 0, 0),
+    "usage limit for gpt-5-2025-08-07. Try again at Dec 2nd, 2026 3:05 PM": (32, 15, 5),
+    "usage limit for gpt-6-2026-12-07, resets 3pm (UTC)": (30, 15, 0),
+    "try again after 2025-08-07, resets 3pm": (30, 15, 0),
     "resets 3pm": (30, 15, 0),
     "resets 3 PM": (30, 15, 0),
     "resets 3p.m.": (30, 15, 0),
@@ -135,6 +142,9 @@ NO_TIMES = """
     try again in a while
     try again in hours
     12026-12-01
+    regain access on 12026-12-01
+    rate limit exceeded, request abc at 2026-11-30T22:40:10Z
+    usage limit for gpt-6-2026-12-07
     regain access on 2026-13-01
     regain access on 2026-11-29T08:39Z
     resets pm

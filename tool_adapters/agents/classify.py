@@ -153,6 +153,7 @@ WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
             r"prompt is too long",
             r"context window",
             r"context length",
+            r"exceeds? (the )?context limit",
             r"input exceeds the (maximum length|context)",
             r"exceeds the maximum number of tokens",
             r"piped stdin input exceeds",
@@ -217,7 +218,8 @@ LATE_WORDINGS: tuple[tuple[re.Pattern[str], ReplyClass], ...] = (
         _any(
             r"connection (refused|failed|dropped)",
             r"connection to the api was lost",
-            r"ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH",
+            r"ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EAI_FAIL|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH",
+            r"no such host",
             r"can.t reach the api",
             r"error sending request",
             r"UND_ERR_SOCKET|other side closed",

@@ -58,8 +58,6 @@ PERMANENT = (
     (
         _any(
             r"credit balance (is )?too low",
-            r"quota exceeded",
-            r"exceeded your current quota",
             r"requires? usage credits|(extra usage|usage credits) (is|are) required",
         ),
         PAYS,
@@ -70,7 +68,10 @@ PERMANENT = (
 NEEDS_A_PERSON = (
     (_any(r"contact your admin", r"ask your admin"), ADMIN),
     (_any(r"ask your workspace owner"), OWNER),
-    (_any(r"out of (extra usage|usage credits|credits)"), PAYS),
+    (
+        _any(r"out of (extra usage|usage credits|credits)", r"quota exceeded|exceeded your current quota"),
+        PAYS,
+    ),
 )
 PLAN_LIMIT = _any(
     r"usage limits?\b",

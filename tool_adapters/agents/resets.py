@@ -23,9 +23,13 @@ _WITHIN = re.compile(
 _RETRY_AFTER = re.compile(r"retry[-_ ]after[\"']?[:=]? ?(\d+)\b", re.I)
 _PART = re.compile(_AMOUNT, re.I)
 _EPOCH = re.compile(r"(?:\||resets?(?:[_ ]?at)?[\"']?[:=]? ?|until )(1\d{9}|1\d{12})(?!\d)", re.I)
+# A date is when a limit ends only where that is said of it: there are dates in names of models and in logs too.
 _ISO = re.compile(
+    r"(?:\breset\w*|try again|\bretry|available|regain access|until|after)(?: again)?"
+    r"[\"']?[:=]?(?: (?:at|on|after))? ?[\"']?"
     r"\b(20\d\d)-(\d\d)-(\d\d)(?:(?:T| at | )(\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?)?"
-    r" ?(?:(Z|UTC)|([+-]\d\d):?(\d\d))?"
+    r" ?(?:(Z|UTC)|([+-]\d\d):?(\d\d))?",
+    re.I,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LEAD = r"(?:resets?|try again|available again|regain access)(?: (?:at|on))?"
@@ -49,8 +53,8 @@ def reset_time(text: str, now: float, zone: tzinfo = UTC) -> float | None:
     """
     for read in (_epoch, _within, _iso, _clock):
         found = read(text, now, zone)
-        if found is not None:
-            return found if now - DAY <= found <= now + LONGEST else None
+        if found is not None and now - DAY <= found <= now + LONGEST:
+            return found
     return None
 
 
