@@ -41,11 +41,13 @@ AGAIN = {
 
 def gist(recording: Recording) -> tuple[Any, ...]:
     """What a classifier may stand on: all but counts of tokens, which depend on the machine (they count
-    paths)."""
+    paths), and of a message that only begins who speaks: how much of it was there is a matter of time."""
     if recording.agent != "claude":
         events = [json.loads(line) for line in recording.stdout.splitlines()]
         told: Any = [
             {k: v for k, v in event.items() if k != "usage"}
+            if event["type"] != "message_start"
+            else event["message"]["role"]
             for event in events
             if event["type"] != "message_update"
         ]

@@ -11,6 +11,8 @@ import pytest
 from tests.controller.versions import ONE, TEXT, TO_TWO, TWO, contract, keyed, schema
 from tests.surfaces.shell import FINISH, Shell, act, edit
 
+pytestmark = pytest.mark.long
+
 NOTED = act("list_files", {"notes": {"tz": "uses text_type", "win": "unexplored"}}, depth=1)
 POLITE = edit("hello, please\n")
 
