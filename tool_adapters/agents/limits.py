@@ -68,11 +68,10 @@ PERMANENT = (
 NEEDS_A_PERSON = (
     (_any(r"contact your admin", r"ask your admin"), ADMIN),
     (_any(r"ask your workspace owner"), OWNER),
-    (
-        _any(r"out of (extra usage|usage credits|credits)", r"quota exceeded|exceeded your current quota"),
-        PAYS,
-    ),
+    (_any(r"out of (extra usage|usage credits|credits)"), PAYS),
 )
+# An account without money, unless it says when to try again: then it is the quota of a minute or a day.
+QUOTA = _any(r"quota exceeded", r"exceeded your current quota")
 PLAN_LIMIT = _any(
     r"usage limits?\b",
     r"hit your [\w'’, -]*limit",
@@ -84,7 +83,7 @@ RATE_LIMIT = _any(r"rate.?limit", r"too many requests", r"request rejected \(429
 
 def lifted_by(text: str) -> str:
     """Who can lift a limit that waiting does not, from the words in which it is said."""
-    return _who(PERMANENT, text) or _who(NEEDS_A_PERSON, text) or ANYBODY
+    return _who(PERMANENT, text) or _who(NEEDS_A_PERSON, text) or (PAYS if QUOTA.search(text) else ANYBODY)
 
 
 def limit_of(
@@ -97,9 +96,10 @@ def limit_of(
     limited = status == 429 or not LIMIT_KINDS.isdisjoint(kinds)
     rate, planned = bool(RATE_LIMIT.search(text)), PLAN_KIND in kinds or bool(PLAN_LIMIT.search(text))
     reset, asks = told or reset_time(text, now), _who(NEEDS_A_PERSON, text)
-    if who := _who(PERMANENT, text):
+    quota = bool(QUOTA.search(text))
+    if who := _who(PERMANENT, text) or (PAYS if quota and reset is None else ""):
         return Limit(ReplyClass.LIMIT_PERMANENT, reset, who)
-    if reset is not None and (limited or rate or planned or asks):
+    if reset is not None and (limited or rate or planned or asks or quota):
         if reset > now + LONGEST_WAIT:
             return Limit(ReplyClass.LIMIT_PERMANENT, reset, LATE)
         return Limit(ReplyClass.LIMIT_WITH_RESET, reset)
