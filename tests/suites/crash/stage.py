@@ -161,8 +161,10 @@ class World:
         """Another machine, with a fresh clone and the task file. Without a name of its own the first one is gone with
         all that was on it."""
         task = (self.repo / "task.yaml").read_text()
-        if repo == self.repo.name:
-            shutil.rmtree(self.repo)
+        until = time.monotonic() + 10
+        while repo == self.repo.name and self.repo.exists() and time.monotonic() < until:
+            # A git that outlived its controller may still write there.
+            shutil.rmtree(self.repo, ignore_errors=True)
         git(self.folder, "clone", "-q", "remote.git", repo)
         (self.folder / repo / "task.yaml").write_text(task)
         return World(self.folder, repo)
