@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from contracts.charter import Charter
 from contracts.errors import ConfigError
@@ -35,18 +36,14 @@ class Candidate:
         """The agent of a charter; `scratch` is a folder for what it may write. Raises ConfigError."""
         name, places = law.agent.name, Places.of(loaded)
         config = loaded.task.agent_config(name)
-        made: Agent = found("agents", config.kind or name)(
-            AgentSettings(
-                name=name,
-                config=config,
-                dialect=law.dialect,
-                runner=ProcessRunner(scratch / "spool"),
-                home=scratch / "home",
-                cwd=scratch / "empty",
-                environ=os.environ,
-                base_dir=places.base,
-                worktree=places.worktree,
-            )
+        made = unlaunched(
+            found("agents", config.kind or name),
+            scratch,
+            name=name,
+            config=config,
+            dialect=law.dialect,
+            base_dir=places.base,
+            worktree=places.worktree,
         )
         return cls(loaded, made, config.explore == "delegate")
 
@@ -69,6 +66,19 @@ class Candidate:
         places, env = Places.of(self.loaded), child_environment({})
         wanted = self.loaded.task.sandbox
         return SandboxPlan.of(wanted, places.worktree, places.base, places.runtime, env, os.environ).found
+
+
+def unlaunched(kind: Callable[[AgentSettings], Agent], scratch: Path, **known: Any) -> Agent:
+    """An agent of a kind, to be asked and not launched. `known` are more of its settings."""
+    return kind(
+        AgentSettings(
+            runner=ProcessRunner(scratch / "spool"),
+            home=scratch / "home",
+            cwd=scratch / "empty",
+            environ=os.environ,
+            **known,
+        )
+    )
 
 
 def heirs(loaded: LoadedTask, asked: str, scratch: Path) -> Iterator[str]:

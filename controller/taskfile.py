@@ -86,7 +86,7 @@ def effective(task: Task) -> JsonObject:
     shown["workspace"] |= {"branch": task.branch, "path": task.worktree}
     shown["agents"] = {
         name: task.agent_config(name).model_dump(mode="json", exclude_none=True)
-        for name in dict.fromkeys([*task.agents, task.agent.use, *task.agent.fallback])
+        for name in dict.fromkeys([*task.agents, *task.agent.chain])
     }
     for budget in ("usd", "usd_per_day"):
         shown["budgets"].setdefault(budget, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,15 +16,13 @@ from contracts.agents import AgentConfig
 from contracts.errors import ConfigError
 from contracts.ports import Agent
 from controller.assemble import charter
-from controller.candidate import Candidate
+from controller.candidate import Candidate, unlaunched
 from controller.conformance.known import Known
 from controller.conformance.subject import Subject
 from controller.installed import found
 from controller.surfaces.locate import load, task_path
 from controller.surfaces.words import plain
 from controller.taskfile import LoadedTask
-from tool_adapters.agents.settings import AgentSettings
-from tool_adapters.process import ProcessRunner
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ def listed(task: Path | None, as_json: bool) -> int:
     loaded = loaded_of(task)
     with tempfile.TemporaryDirectory(prefix="controller-agents-") as scratch:
         rows = [_look(loaded, name, Path(scratch)) for name in names_of(loaded)]
-    needed = {loaded.task.agent.use, *loaded.task.agent.fallback} if loaded else set()
+    needed = set(loaded.task.agent.chain) if loaded else set()
     good = all(row.usable for row in rows if row.name in needed) if needed else any(r.usable for r in rows)
     if as_json:
         print(orjson.dumps({"agents": [asdict(row) for row in rows], "good": good}).decode())
@@ -69,8 +66,7 @@ def names_of(loaded: LoadedTask | None) -> list[str]:
     """The agents of a task, the ones that it uses first; without a task all installed kinds."""
     if loaded is None:
         return sorted(point.name for point in entry_points(group="skill_state.agents"))
-    choice = loaded.task.agent
-    return list(dict.fromkeys([choice.use, *choice.fallback, *loaded.task.agents]))
+    return list(dict.fromkeys([*loaded.task.agent.chain, *loaded.task.agents]))
 
 
 def subject_of(loaded: LoadedTask | None, name: str, cli: Path | None = None) -> Subject:
@@ -118,17 +114,13 @@ def _made(
     if loaded is not None:
         made = Candidate.of(loaded, charter(loaded, subject.name), scratch)
         return made.agent, made.preflight
-    agent: Agent = subject.kind(
-        AgentSettings(
-            name=subject.name,
-            config=subject.config,
-            dialect=subject.dialect,
-            runner=ProcessRunner(scratch / "spool"),
-            home=scratch / "home",
-            cwd=scratch / "empty",
-            environ=os.environ,
-            base_dir=subject.base_dir,
-        )
+    agent = unlaunched(
+        subject.kind,
+        scratch,
+        name=subject.name,
+        config=subject.config,
+        dialect=subject.dialect,
+        base_dir=subject.base_dir,
     )
     return agent, agent.preflight
 

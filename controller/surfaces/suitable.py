@@ -41,7 +41,7 @@ def warnings(loaded: LoadedTask) -> Iterator[str]:
 def exploring(loaded: LoadedTask) -> Iterator[str]:
     """What an agent with tools of its own leaves open in this task."""
     task = loaded.task
-    for name in dict.fromkeys((task.agent.use, *task.agent.fallback)):
+    for name in task.agent.chain:
         config = task.agent_config(name)
         if config.explore == "none":
             continue

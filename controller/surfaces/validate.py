@@ -130,7 +130,7 @@ def inspect(loaded: LoadedTask) -> Report:
     report.lets_go = {pointer(rule.path): str(rule) for rule in schema.fading}
     report.invariants = {one.name: one.say for one in schema.invariants}
     with tempfile.TemporaryDirectory(prefix="controller-validate-") as scratch:
-        for name in dict.fromkeys([task.agent.use, *task.agent.fallback, *task.agents]):
+        for name in dict.fromkeys([*task.agent.chain, *task.agents]):
             _inspect_agent(loaded, name, report, Path(scratch))
     report.problems += list(_repository(loaded))
     if not report.problems:

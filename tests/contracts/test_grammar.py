@@ -191,18 +191,22 @@ def test_paths_that_are_written_and_read() -> None:
 # ---- what the model reads ----------------------------------------------------------------------------------
 
 
+# What a description says of COMMANDS.
+OF_COMMANDS = (
+    '"command":"test_file"',
+    "/^tests/",
+    '"what":"src|tests"',
+    "must exit 0",
+    "stands alone",
+    "ruff check",
+)
+
+
 def test_the_description_names_every_tool_command_and_parameter() -> None:
     text = describe(ALL, COMMANDS)
     for spec in ALL:
         assert f"- {spec.name}: " in text
-    for word in (
-        '"command":"test_file"',
-        "/^tests/",
-        '"what":"src|tests"',
-        "must exit 0",
-        "stands alone",
-        "ruff check",
-    ):
+    for word in OF_COMMANDS:
         assert word in text
     assert len(text.encode()) < 4096
     assert describe(ALL, COMMANDS) == text

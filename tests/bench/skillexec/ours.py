@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from contracts.dialects import compile_dialect
 from contracts.explain import Checker
 from contracts.grammar import describe
 from contracts.intent import IntentContract
-from contracts.ports import Ask, Opened
+from contracts.ports import Action, Ask, Opened
 from contracts.readings import CommandReading, GitReading, Reading
 from contracts.record import Observation, RunRecord
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
@@ -118,10 +118,10 @@ class Deed:
 class Deeds:
     """ports.Actions."""
 
-    def __init__(self, specs: tuple[ActionSpec, ...], events: Events) -> None:
-        self._deeds = {spec.name: Deed(spec, events) for spec in specs}
+    def __init__(self, deed: Callable[[ActionSpec], Action], specs: Iterable[ActionSpec]) -> None:
+        self._deeds = {spec.name: deed(spec) for spec in specs}
 
-    def __getitem__(self, tool: str) -> Deed:
+    def __getitem__(self, tool: str) -> Action:
         return self._deeds[tool]
 
     async def reset(self, head: str, keep_as: str) -> str | None:
@@ -220,7 +220,7 @@ def rig_of(
     rig = Rig(
         task=law,
         agent=Answering(law, reader, events),
-        actions=Deeds(specs, events),
+        actions=Deeds(lambda spec: Deed(spec, events), specs),
         readers=(NoFiles(), events),
         store=SqliteStore(folder / "state.db"),
         workspace=NoTree(folder),  # type: ignore[arg-type]

